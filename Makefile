@@ -1,0 +1,42 @@
+# Every command anyone types, and the ones CI runs unchanged.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup serve test test-fast check fix bench-doors clean
+
+help: ## list the verbs
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tailrace needs Python 3.11 or newer; say which with: make PYTHON=python3.12 setup"; exit 2; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "this Python has no venv module; on Debian: apt-get install python3-venv"; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing what tailrace needs into $(VENV) (about a minute, once) ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+setup: $(READY) ## a .venv with all that the default run needs
+
+serve: setup ## the review box on http://127.0.0.1:8000
+	@$(BIN)/tailrace serve
+
+test: setup ## all tests
+	@$(BIN)/python -m pytest
+
+test-fast: setup ## unit and virtual-time tests only
+	@$(BIN)/python -m pytest tests/unit tests/timed tests/property
+
+check: setup ## lint, types, floors
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+fix: setup ## let the tools mend what they can
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+clean: ## forget the environment
+	rm -rf $(VENV)
