@@ -199,3 +199,14 @@ def test_the_line_is_drawn_while_it_stands(guest: Guest):
     assert page.locator("#lane-line .place.free").count() == 4
     assert re.search(r"상한 [\d.,]+", page.locator("#memory-now").inner_text())
     assert page.locator("#chart-memory canvas").count() == 1
+
+
+def test_a_crowd_can_be_stopped(guest: Guest):
+    page = guest.open(door="queue", n=12, lang="en").page
+    page.click("#send")
+    page.wait_for_selector("#rows .badge.ticket")
+    page.click("#stop")
+    guest.wait()
+    assert "stopped" in page.locator("#run-line").inner_text()
+    assert "cut off" in page.locator("#rows .answer").last.inner_text()
+    assert guest.complaints == []
