@@ -60,6 +60,12 @@ def shipped(name: str) -> bytes:
     return resources.files("tailrace.models").joinpath("data", name).read_bytes()
 
 
+def shipped_if_any(name: str) -> bytes | None:
+    """A data file that Tailrace may or may not ship."""
+    file = resources.files("tailrace.models").joinpath("data", name)
+    return file.read_bytes() if file.is_file() else None
+
+
 def converted_embedder(cache_dir: Path | None, progress: Progress) -> tuple[Path, str | None]:
     """The folder of the embedder and, where it had to be rebuilt, what was damaged."""
     return _converted(EMBEDDER, [], cache_dir, _write_embedder, progress)

@@ -4,18 +4,39 @@ Knows nothing of lanes, doors or where the model came from.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tailrace.core.work import Run
-from tailrace.models.batch import Row, run_rows
+from tailrace.models.batch import Outcome, Row, run_rows
 from tailrace.models.chunks import CHUNK_TOKENS
+from tailrace.models.embedder import OnnxEmbedder
 from tailrace.models.errors import BadOutput
+from tailrace.models.fusion import Fusion
 from tailrace.models.port import FloatArray, ModelInfo
 from tailrace.models.session import Session
 from tailrace.models.threads import InferenceThreads
 from tailrace.models.tokens import PairTokens, Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What tokenising made of a batch: rows in the order of items and labels."""
+
+    items: int
+    rows: list[Row]
+    texts: list[Row]
+    """One row per readable item for the embedder, where there is a second opinion."""
+    failed: dict[int, Exception]
+
+
+@dataclass(frozen=True, slots=True)
+class SecondOpinion:
+    """A bilinear form to mix in, and the embedder whose vectors it reads."""
+
+    fusion: Fusion
+    embedder: OnnxEmbedder
 
 
 class OnnxCrossEncoder:
@@ -30,6 +51,7 @@ class OnnxCrossEncoder:
         *,
         owns_threads: bool = False,
         chunk_tokens: int = CHUNK_TOKENS,
+        second: SecondOpinion | None = None,
     ) -> None:
         self._info = info
         self._session = session
@@ -37,6 +59,7 @@ class OnnxCrossEncoder:
         self._threads = threads
         self._owns_threads = owns_threads
         self._chunk_tokens = chunk_tokens
+        self._second = second
 
     @property
     def info(self) -> ModelInfo:
@@ -47,50 +70,43 @@ class OnnxCrossEncoder:
         self, texts: Sequence[str], labels: Sequence[str], run: Run
     ) -> list[FloatArray | Exception]:
         """Calibrated probabilities, one array of len(labels) per text; see the port."""
-        rows: list[Row] = []
-        answers: list[FloatArray | Exception | None] = [None] * len(texts)
-        for item, text in enumerate(texts):
-            try:
-                ids = self._tokens.text(text)
-                rows += [Row(item, self._tokens.join(ids, label)) for label in labels]
-            except Exception as error:  # noqa: BLE001 - it is this item's answer
-                answers[item] = error
+        batch = self._tokenize(texts, labels)
         run.mark("tokenize")
-        outcomes = run_rows(rows, self._logits, self._threads, run, self._chunk_tokens)
+        outcomes = run_rows(batch.rows, self.logits, self._threads, run, self._chunk_tokens)
+        vectors: list[Outcome] = []
+        if self._second is not None:
+            self._second.fusion.prepare(labels)
+            infer = self._second.embedder.unit_vectors
+            vectors = run_rows(batch.texts, infer, self._threads, run, self._chunk_tokens)
         run.mark("infer")
-        by_item: dict[int, list[FloatArray | Exception]] = {}
-        for row, outcome in zip(rows, outcomes, strict=True):
-            by_item.setdefault(row.item, []).append(outcome)
-        finished = [
-            answer if answer is not None else _probabilities(by_item.get(item, []))
-            for item, answer in enumerate(answers)
-        ]
+        answers = self._answers(batch, labels, outcomes, vectors)
         run.mark("post")
-        return finished
+        return answers
 
     def padded_score(
         self, texts: Sequence[str], labels: Sequence[str], run: Run
     ) -> list[FloatArray | Exception]:
-        """The naive way: all pairs in one batch, padded to the longest, in one run on this thread.
+        """Score the naive way: all pairs in one batch, padded to the longest, on this thread.
 
         What the naive door does and what benchmarks compare with; the answers are the same.
         """
-        rows = [
-            self._tokens.join(ids, label)
-            for ids in [self._tokens.text(text) for text in texts]
-            for label in labels
-        ]
+        batch = self._tokenize(texts, labels)
         run.mark("tokenize")
-        logits = self._logits(rows) if rows else np.empty(0, np.float32)
+        pairs = [row.tokens for row in batch.rows]
+        outcomes: list[Outcome] = list(self.logits(pairs)) if pairs else []
+        vectors: list[Outcome] = []
+        if self._second is not None and batch.texts:
+            self._second.fusion.prepare(labels)
+            inputs = [row.tokens for row in batch.texts]
+            vectors = list(self._second.embedder.unit_vectors(inputs))
         run.mark("infer")
-        parts = logits.reshape(len(texts), len(labels))
-        answers = [_probabilities(list(part)) for part in parts]
+        answers = self._answers(batch, labels, outcomes, vectors)
         run.mark("post")
         return answers
 
     def logits(self, pairs: Sequence[Tokens]) -> FloatArray:
         """The raw outputs of one run, for probes and gates."""
-        return self._logits(pairs)
+        return self._session.run(pairs, "logits").reshape(len(pairs))
 
     def pair(self, text: str, label: str) -> Tokens:
         """The input the model reads for one pair."""
@@ -99,7 +115,9 @@ class OnnxCrossEncoder:
     def cost(self, text: str, labels: Sequence[str]) -> float:
         """Tokens the model will read for this text, padding not counted."""
         ids = self._tokens.text(text)
-        return float(sum(self._tokens.count(ids, label) for label in labels))
+        pairs = sum(self._tokens.count(ids, label) for label in labels)
+        extra = 0.0 if self._second is None else self._second.embedder.cost(text, prompt="query")
+        return pairs + extra
 
     def close(self) -> None:
         """Let go of the weights; stop the threads if they are ours alone."""
@@ -110,16 +128,56 @@ class OnnxCrossEncoder:
         """Write down what the probe measured."""
         self._info = replace(self._info, batch_invariant=invariant)
 
-    def _logits(self, pairs: Sequence[Tokens]) -> FloatArray:
-        return self._session.run(pairs, "logits").reshape(len(pairs))
+    def _tokenize(self, texts: Sequence[str], labels: Sequence[str]) -> _Batch:
+        batch = _Batch(len(texts), [], [], {})
+        for item, text in enumerate(texts):
+            try:
+                ids = self._tokens.text(text)
+                rows = [Row(item, self._tokens.join(ids, label)) for label in labels]
+                if self._second is not None:
+                    tokens = self._second.embedder.tokens(text, prompt="query")
+                    batch.texts.append(Row(item, tokens))
+            except Exception as error:  # noqa: BLE001 - it is this item's answer
+                batch.failed[item] = error
+            else:
+                batch.rows.extend(rows)
+        return batch
+
+    def _answers(
+        self,
+        batch: _Batch,
+        labels: Sequence[str],
+        outcomes: Sequence[Outcome],
+        vectors: Sequence[Outcome],
+    ) -> list[FloatArray | Exception]:
+        """Put the rows' outcomes together, item by item, in order."""
+        answers: dict[int, FloatArray | Exception] = dict(batch.failed)
+        read = [item for item in range(batch.items) if item not in batch.failed]
+        width = len(labels)
+        for place, item in enumerate(read):
+            logits = _whole(outcomes[place * width : (place + 1) * width])
+            if self._second is not None and not isinstance(logits, Exception):
+                vector = vectors[place]
+                logits = (
+                    vector
+                    if isinstance(vector, Exception)
+                    else self._second.fusion.mix(logits, vector, labels)
+                )
+            answers[item] = _probabilities(logits)
+        return [answers[item] for item in range(batch.items)]
 
 
-def _probabilities(outcomes: list[FloatArray | Exception]) -> FloatArray | Exception:
-    """The probabilities of one text, or the first thing that went wrong with it."""
+def _whole(outcomes: Sequence[Outcome]) -> Outcome:
+    """The logits of one text, or the first thing that went wrong with it."""
     for outcome in outcomes:
         if isinstance(outcome, Exception):
             return outcome
-    logits = np.asarray(outcomes, np.float64)
+    return np.asarray(outcomes, np.float32)
+
+
+def _probabilities(logits: Outcome) -> Outcome:
+    if isinstance(logits, Exception):
+        return logits
     if not np.isfinite(logits).all():
-        return BadOutput("the model answered with a number that is not finite; run the model check")
-    return (1 / (1 + np.exp(-logits))).astype(np.float32)
+        return BadOutput()
+    return np.asarray(1 / (1 + np.exp(-logits.astype(np.float64))), np.float32)

@@ -1,6 +1,6 @@
 """What can go wrong with a model, by name; knows nothing of lanes or HTTP."""
 
-from tailrace.core.errors import TailraceError
+from tailrace.core.errors import InputError, ModelError, TailraceError
 
 
 class ModelUnavailable(TailraceError):
@@ -9,16 +9,16 @@ class ModelUnavailable(TailraceError):
     code = "model-unavailable"
 
 
-class UnknownSource(TailraceError):
+class UnknownSource(InputError):
     """The text given as a model source is none we understand."""
 
-    code = "unknown-model-source"
+
+class UnreadableText(InputError):
+    """The item's text cannot be turned into tokens; its neighbours are not affected."""
 
 
-class UnreadableText(TailraceError):
-    """This item's text cannot be turned into tokens; its neighbours are not affected."""
-
-    code = "unreadable-text"
+class UnknownPrompt(InputError):
+    """The model was not trained with a prompt of this name."""
 
 
 class Abandoned(TailraceError):
@@ -27,7 +27,7 @@ class Abandoned(TailraceError):
     code = "abandoned"
 
 
-class BadOutput(TailraceError):
-    """The model answered this item with something that is not a finite number."""
+class BadOutput(ModelError):
+    """The model answered with a number that is not finite; run the model check."""
 
-    code = "bad-model-output"
+    code = "bad-output"

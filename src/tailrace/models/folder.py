@@ -15,7 +15,7 @@ CONFIG = "config.json"
 TOKENIZER = "tokenizer.json"
 _SECTION = "tailrace"
 _DEFAULT_TOKENS = 512
-_USUAL_FILES = (
+USUAL_FILES = (
     "model.onnx",
     "model_quantized.onnx",
     "model_int8.onnx",
@@ -71,7 +71,7 @@ def read_folder(path: Path, file: str | None = None) -> ModelFolder:
 
 
 def _find_onnx(path: Path, file: str | None) -> Path:
-    names = (file,) if file else _USUAL_FILES
+    names = (file,) if file else USUAL_FILES
     for name in names:
         if (path / name).is_file():
             return path / name

@@ -21,7 +21,6 @@ class Graph:
     def __init__(self) -> None:
         self._nodes: list[Any] = []
         self._constants: dict[str, Any] = {}
-        self._made: set[str] = set()
 
     def constant(self, name: str, array: Any) -> str:
         """A named constant; the first writer of a name wins, so shared ones may be named again."""
@@ -43,17 +42,12 @@ class Graph:
     ) -> str:
         """Append a node with one output and return the output's name."""
         name = out or f"{kind}_{len(self._nodes)}"
-        self._made.add(name)
         self._nodes.append(
             helper.make_node(
                 kind, list(inputs), [name], name=f"node_{name}", domain=domain, **attributes
             )
         )
         return name
-
-    def has(self, name: str) -> bool:
-        """Whether a node already makes this output."""
-        return name in self._made
 
     def save(
         self,

