@@ -71,6 +71,7 @@ class Desk:
 
         Raises:
             Rejected: by a policy, or while the box is shutting down.
+
         """
         if self._closing:
             raise Draining
