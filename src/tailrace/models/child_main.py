@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -76,19 +77,36 @@ def serve(connection: socket.socket, handler: Handler) -> None:
     os._exit(0)
 
 
+class _Marks:
+    """A `Run` in which everything is wanted for ever: a naive server never looks who left."""
+
+    def __init__(self, mark: Mark) -> None:
+        self.mark = mark
+
+    def wanted(self, index: int) -> bool:  # noqa: ARG002 - the port's shape
+        return True
+
+
 def main(arguments: list[str]) -> None:
     """Open the model that the parent names and serve it naively."""
-    from tailrace.models.open import open_naive  # noqa: PLC0415 - a child of another kind needs no model
+    from tailrace.models.opening import open_cross_encoder  # noqa: PLC0415 - only this kind of child needs it
 
     parser = argparse.ArgumentParser()
     parser.add_argument("--fd", type=int, required=True)
     parser.add_argument("--source", required=True)
-    parser.add_argument("--cache-dir")
+    parser.add_argument("--cache-dir", type=Path)
     options = parser.parse_args(arguments)
     os.setpriority(os.PRIO_PROCESS, 0, NICE)
     connection = socket.socket(fileno=options.fd)
-    score = open_naive(options.source, options.cache_dir)
-    serve(connection, lambda body, mark: score(body["text"], body["labels"], mark))
+    model = open_cross_encoder(options.source, cache_dir=options.cache_dir)
+
+    def score(body: Any, mark: Mark) -> Any:
+        (scores,) = model.padded_score([body["text"]], body["labels"], _Marks(mark))
+        if isinstance(scores, Exception):
+            raise scores
+        return scores
+
+    serve(connection, score)
 
 
 if __name__ == "__main__":

@@ -20,15 +20,18 @@ from tailrace.serve.problems import http_problem, unexpected_problem
 from tailrace.serve.static import add_page, add_swagger
 
 
-def review_app(box: ReviewBox) -> App:
+def event_stream(box: ReviewBox) -> EventStream:
+    """The stream of the box's present, which must be closed before the server waits for its callers."""
+    return EventStream(lambda: snapshot(box), box.clock, box.settings.server.streams_max)
+
+
+def review_app(box: ReviewBox, stream: EventStream) -> App:
     """All routes over one box; entering its lifespan starts the box, leaving it drains."""
-    stream = EventStream(lambda: snapshot(box), box.clock, box.settings.server.streams_max)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with box.running():
             yield
-            stream.close()
 
     app = FastAPI(
         title="Tailrace review box",

@@ -58,7 +58,7 @@ class ReviewBox:
         self.events = Events()
         self.metrics = Metrics(LANE, DOORS, [str(state) for state in State])
         self.cache = MemoryCache(settings.cache.entries_max)
-        self.pipeline = Pipeline(self.cache, clock)
+        self.pipeline = Pipeline(self.cache)
         self._threads = threads
         self.lane = Lane(
             LANE,

@@ -137,9 +137,9 @@ class ReviewRoutes:
         try:
             with exchange.part("admit"):
                 work = self._work(exchange, door.name, text)
-                latest_start = box.pipeline.admit(door, work)
-            run = box.pipeline.run(door, work, latest_start, box.key(text))
-            scores = await exchange.unless_left(run)
+                seat = box.pipeline.admit(door, work)
+            scores = await exchange.unless_left(seat)
+            box.cache.put(box.key(text), scores)
         except (Rejected, QueueTimeout) as error:
             back_s = door.refuse(error, box.lane.view(box.lane.service.typical_cost))
             return problem_answer(error, door=door.name, back_s=back_s)
