@@ -29,6 +29,11 @@ class ServiceTime:
         """Clean runs learned from."""
         return self._seen
 
+    @property
+    def typical_cost(self) -> float:
+        """The cost of the usual run, as seen lately."""
+        return self._cost if self._seen else self._prior[1]
+
     def learn(self, cost: float, seconds: float) -> None:
         """Take in one clean run: one that nobody cut short and that did not fail."""
         keep = 1.0 - max(self._weight, 1.0 / (self._seen + 1))

@@ -89,14 +89,6 @@ class ChildRestarted(Event):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Counted(Event):
-    """Requests inside a door went up (+1) or down (-1)."""
-
-    door: str
-    change: int
-
-
 Listener = Callable[[Event], None]
 
 

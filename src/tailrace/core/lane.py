@@ -127,36 +127,41 @@ class Lane:
     # -- entering -----------------------------------------------------------------------------
 
     async def do(self, work: Work, latest_start: float = inf) -> Any:
-        """Wait for a turn, run, and return the model's result for `work`.
+        """`submit` and wait; cancelling the waiter is leaving."""
+        return await self.submit(work, latest_start)
 
-        Cancelling the caller frees the seat at once, and the model's time if it has not begun.
+    def submit(self, work: Work, latest_start: float = inf) -> asyncio.Future[Any]:
+        """Take a seat now, and give back the future of the model's result for `work`.
+
+        Entering happens within this call: between a verdict and `submit` nobody else can slip in.
+        Cancelling the future frees the seat, and the model's time if it has not begun.
 
         Raises:
-            Draining, LaneFull: not admitted.
+            Draining, LaneFull: at once: not admitted.
+
+        The future raises:
             QueueTimeout: not started by `latest_start`, or by the work's own deadline.
             ModelTimeout: still running at the work's deadline, or for longer than `run_max_s`.
             ModelError: the model failed on this item. Any typed error of the model passes through.
 
         """
-        seat = self._enter(work, min(latest_start, work.deadline))
-        try:
-            return await seat.future
-        except asyncio.CancelledError:
-            self._settle(seat, "left")
-            raise
-
-    def _enter(self, work: Work, latest_start: float) -> Seat:
         if self._draining:
             raise Draining
         if len(self._waiting) >= self.waiting_max:
             raise LaneFull(f"All {self.waiting_max} seats of lane {self.name} are taken.")
+        latest_start = min(latest_start, work.deadline)
         seat = Seat(work, asyncio.get_running_loop().create_future(), latest_start)
+        seat.future.add_done_callback(lambda future: self._left(seat, future))
         self._waiting.append(seat)
         self.events.emit(Admitted(self.name, work.door))
         self._pump()
         if not seat.boarded and not seat.settled and isfinite(latest_start):
             seat.timer = self._at(latest_start, self._expire, seat)
-        return seat
+        return seat.future
+
+    def _left(self, seat: Seat, future: asyncio.Future[Any]) -> None:
+        if future.cancelled():
+            self._settle(seat, "left")
 
     def _at(self, moment: float, then: Callable[..., object], *args: object) -> asyncio.TimerHandle:
         delay = max(0.0, moment - self._clock.now())

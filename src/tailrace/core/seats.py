@@ -71,7 +71,7 @@ class Batch:
 
     def wanted(self, index: int) -> bool:
         """Whether anybody still waits for item `index` of the run."""
-        return not self._asked[index].settled
+        return not self._asked[index].future.done()
 
     def stop_timer(self) -> None:
         """Forget the end of the window, or of the longest run allowed."""

@@ -4,13 +4,13 @@ cache -> admission -> lane, for the doors that reply. The door also knows when t
 come back. It knows neither HTTP nor what a model is.
 """
 
+import asyncio
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
 from tailrace.cache.port import Cache
 from tailrace.core.admission import AllOf, LaneView
-from tailrace.core.clock import Clock
 from tailrace.core.errors import QueueTimeout, Rejected, TailraceError
 from tailrace.core.events import CacheLookup, Refused
 from tailrace.core.lane import Lane
@@ -51,9 +51,8 @@ class Door:
 class Pipeline:
     """The way of a request that is answered in the same exchange."""
 
-    def __init__(self, cache: Cache, clock: Clock) -> None:
+    def __init__(self, cache: Cache) -> None:
         self.cache = cache
-        self._clock = clock
 
     def known(self, door: str, key: Hashable, lane: Lane) -> Any | None:
         """The cached answer, if there is one."""
@@ -61,16 +60,16 @@ class Pipeline:
         lane.events.emit(CacheLookup(door, found is not None))
         return found
 
-    def admit(self, door: Door, work: Work) -> float:
-        """The latest start; raises Rejected, which is counted."""
+    def admit(self, door: Door, work: Work) -> asyncio.Future[Any]:
+        """Verdict and seat in one step; the future of the model's result.
+
+        Raises:
+            Rejected: by a policy or by the lane; it is counted.
+
+        """
         try:
-            return door.admission.admit(work, door.lane.view(work.cost))
+            latest_start = door.admission.admit(work, door.lane.view(work.cost))
+            return door.lane.submit(work, latest_start)
         except Rejected as refusal:
             door.lane.events.emit(Refused(door.lane.name, door.name, refusal.code))
             raise
-
-    async def run(self, door: Door, work: Work, latest_start: float, key: Hashable) -> Any:
-        """Through the lane; a good answer is kept."""
-        result = await door.lane.do(work, latest_start)
-        self.cache.put(key, result)
-        return result

@@ -6,9 +6,9 @@ caller who hangs up ends the work here. It knows no door and no dialect.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -48,8 +48,8 @@ class Exchange:
         finally:
             self.stamps.close(name, self.clock.now())
 
-    async def unless_left(self, work: Coroutine[Any, Any, T]) -> T:
-        """What `work` returns; if the caller hangs up first, cancel it.
+    async def unless_left(self, work: Awaitable[T]) -> T:
+        """What comes of `work`; if the caller hangs up first, cancel it.
 
         The request's body must have been read before.
 

@@ -6,7 +6,7 @@ and alerts are checked against them.
 
 from collections.abc import Callable, Iterable, Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -105,15 +105,6 @@ class Metrics:
     ) -> None:
         """A gauge `<app>_<name>`: `read` gives a number for each tuple of label values."""
         self._gauges.readings.append((f"{self.app}_{name}", about, labels, read))
-
-    def count_in_progress(self, doors: Iterable[str]) -> Callable[[str, int], None]:
-        """The gauge of requests inside each door, and the function that moves it."""
-        gauge = Gauge(
-            f"{self.app}_in_progress", "Requests inside a door", ("door",), registry=self.registry
-        )
-        for door in doors:
-            gauge.labels(door)
-        return lambda door, change: gauge.labels(door).inc(change)
 
     def __call__(self, event: Event) -> None:
         """Take in one event."""

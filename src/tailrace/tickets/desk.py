@@ -71,6 +71,7 @@ class Desk:
 
         Raises:
             Rejected: by a policy, or while the box is shutting down.
+
         """
         if self._closing:
             raise Draining
@@ -121,16 +122,16 @@ class Desk:
     # -- the worker ---------------------------------------------------------------------------
 
     async def work(self) -> None:
-        """Bring tickets to the lane, one at a time, until `close` was called and the line is empty."""
-        while True:
+        """Bring tickets to the lane, one at a time, until `close` was called."""
+        while not self._closing:
             self.ledger.sweep(self._clock.now())
             claim = self.ledger.claim(self._clock.now(), self._lease_s)
             if claim is not None:
                 await self._serve(claim)
-            elif self._closing:
-                return
             else:
                 await self._wait()
+        if left := len(self.ledger.waiting()):
+            log.warning("%d tickets were waiting when the box stopped", left)
 
     async def _wait(self) -> None:
         self._arrived.clear()
@@ -164,6 +165,9 @@ class Desk:
             log.warning("ticket %s was finished too late: another claim is newer", ticket.id)
 
     def close(self) -> None:
-        """Refuse new tickets; `work` returns when the line is empty."""
+        """Refuse new tickets; `work` returns when the one on the model is finished.
+
+        Those that wait stay in the ledger: a durable one brings them to the next start.
+        """
         self._closing = True
         self._arrived.set()
