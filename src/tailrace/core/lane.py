@@ -197,6 +197,8 @@ class Lane:
         """Bring one piece of work to its end; only the first end of a piece of work counts."""
         if seat.settled:
             return
+        if seat.future.cancelled():
+            outcome = "left"
         seat.settled = True
         seat.stop_timer()
         self._last_stamps(seat, outcome)
@@ -329,8 +331,7 @@ class Lane:
                 self.service.learn(batch.cost, seconds)
             batch.stop_timer()
             for seat in batch.members:
-                outcome = "left" if seat.future.cancelled() else "failed"
-                self._settle(seat, outcome, error=ModelError("The run was broken off."))
+                self._settle(seat, "failed", error=ModelError("The run was broken off."))
             self._batches.remove(batch)
             self.events.emit(RunFinished(self.name, len(batch.members), seconds, batch.failed))
             self._pump()
