@@ -178,7 +178,7 @@ def test_parts_add_up_starts_keep_their_promise_and_batches_keep_the_rule(
 ) -> None:
     _, probe, story = run_virtual(lambda clock: play(clock, rule, crowd))
 
-    for work, visit, latest, end in story.ends:
+    for work, visit, _, end in story.ends:
         parts = work.stamps.parts()
         assert abs(sum(parts.values()) - work.stamps.total) <= NS
         assert all(seconds >= 0.0 for seconds in parts.values())
