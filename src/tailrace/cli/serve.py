@@ -41,6 +41,7 @@ def serve(
         out.print_json(settings.model_dump_json())
         return
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
     try:
         listener = bind(settings.server.host, settings.server.port)
         with progress_bar() as progress:
