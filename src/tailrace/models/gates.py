@@ -21,7 +21,7 @@ from tailrace.models.convert import (
 from tailrace.models.cross_encoder import OnnxCrossEncoder
 from tailrace.models.embedder import OnnxEmbedder
 from tailrace.models.encoder_graph import write_encoder
-from tailrace.models.opening import open_cross_encoder, open_embedder, silent
+from tailrace.models.open import open_cross_encoder, open_embedder, silent
 from tailrace.models.port import FloatArray, Progress
 from tailrace.models.probe import PROBE_TEXTS, TOLERANCE, invariance
 from tailrace.models.session import Session

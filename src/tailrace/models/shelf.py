@@ -15,7 +15,7 @@ from tailrace.models.cache import (
 )
 from tailrace.models.errors import ModelUnavailable
 from tailrace.models.folder import ModelFolder, read_folder
-from tailrace.models.opening import CROSS_ENCODER, EMBEDDING, fetch, silent
+from tailrace.models.open import CROSS_ENCODER, EMBEDDING, fetch, silent
 from tailrace.models.port import Progress
 from tailrace.models.source import PackageSource, parse_source
 

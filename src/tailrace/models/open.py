@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -132,6 +133,27 @@ def open_embedder(
     return model
 
 
+def open_naive(
+    source: str, cache_dir: Path | str | None = None
+) -> Callable[[str, Sequence[str], Callable[[str], None]], FloatArray]:
+    """Open a cross-encoder for the naive door: text, labels and a mark in, probabilities out.
+
+    Every call is one padded batch on the calling thread, any number of them at once. Memory is given
+    back after every run, so that what the process holds is what the crowd makes it hold.
+    """
+    folder = Path(cache_dir) if cache_dir is not None else None
+    threads = InferenceThreads(1)
+    model = open_cross_encoder(source, threads=threads, cache_dir=folder, arena=False)
+
+    def score(text: str, labels: Sequence[str], mark: Callable[[str], None]) -> FloatArray:
+        answer = model.padded_score([text], labels, _Marks(mark))[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return score
+
+
 def fetch(
     source: Source, kind: str, *, progress: Progress = silent, cache_dir: Path | None = None
 ) -> ModelFolder:
@@ -156,6 +178,17 @@ def fetch(
     except Damaged as damage:
         raise ModelUnavailable(f"{folder.path} is damaged: {damage}; fetch it again") from None
     return folder
+
+
+class _Marks:
+    """A run that only marks; in the naive door nobody is ever given up."""
+
+    def __init__(self, mark: Callable[[str], None]) -> None:
+        self.mark = mark
+
+    def wanted(self, index: int) -> bool:
+        del index
+        return True
 
 
 def _fusion(content: bytes, embedder: OnnxEmbedder) -> Fusion:
