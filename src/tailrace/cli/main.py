@@ -15,3 +15,6 @@ app = typer.Typer(
 )
 app.command()(serve)
 app.command()(burst)
+
+if __name__ == "__main__":
+    app()
