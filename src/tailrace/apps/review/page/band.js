@@ -71,25 +71,44 @@ function noteOf(row, fate) {
   }
   if (fate === "killed") return t("note.killed");
   if (fate === "timeout") return t("note.timeout", { after: duration(row.roundTripMs) });
-  if (fate === "failed") return row.body?.title || t("note.failed", { status: row.status });
+  if (fate === "failed" && row.ticket) return row.status === 404 ? t("note.lost") : t("note.ticket.failed");
+  if (fate === "failed" && !row.status) return t("note.cut");
+  if (fate === "failed") return row.body?.title ? `${row.status} · ${row.body.title}` : t("note.failed", { status: row.status });
   if (fate === "answered" && row.cache === "hit") return t("note.cached");
+  if (fate === "ticket") {
+    return row.ticket.etaS === null ? "" : t("note.ticket", { eta: duration(row.ticket.etaS * 1000) });
+  }
   return "";
 }
 
+/** How far apart two signs on the ghost line have to be, in pixels, to be read. */
+const SIGN_WIDTH = 17;
+
 /**
- * Thin lines under the band: when the same review was done at the other doors.
+ * One thin line under the band with the signs of the other doors, each where it was done with the same
+ * review. A cross follows the sign of a door that gave no answer.
  * @param {HTMLElement} track
  * @param {{door: import("./state.js").Door, row: import("./state.js").Row}[]} ghosts
+ * @param {number} width of the track in pixels
  */
-export function drawGhosts(track, ghosts, scale) {
+export function drawGhosts(track, ghosts, scale, width) {
   for (const old of track.querySelectorAll(".ghost")) old.remove();
   track.dataset.ghosts = String(ghosts.length);
-  ghosts.forEach(({ door, row }, k) => {
-    const end = endOf(row);
-    if (end === null) return;
-    const fate = fateOf(row);
-    const node = el("span.ghost", { "data-fate": fate, "data-door": door }, el("i", {}, SIGN[door]));
-    setVars(node, { width: percent(end, scale), "--k": k });
-    track.prepend(node);
+  const ends = ghosts.map((g) => ({ ...g, end: endOf(g.row), fate: fateOf(g.row) }))
+    .filter((g) => g.end !== null).sort((a, b) => Number(a.end) - Number(b.end));
+  let free = 0;
+  const places = ends.map((g) => {
+    const at = Math.max(free, (Number(g.end) / scale) * width);
+    free = at + SIGN_WIDTH + (g.fate === "answered" ? 0 : 9);
+    return at;
+  });
+  const over = Math.max(0, free - width);
+  ends.forEach((g, k) => {
+    const lost = g.fate !== "answered";
+    const sign = el("span.ghost.sign-at", { "data-lost": lost, "data-door": g.door }, `${SIGN[g.door]}${lost ? "✕" : ""}`);
+    setVars(sign, { left: `${(places[k] - Math.min(over, places[k])).toFixed(1)}px` });
+    const line = el("span.ghost.until-at", { "data-lost": lost });
+    setVars(line, { width: percent(g.end, scale) });
+    track.append(line, sign);
   });
 }

@@ -51,7 +51,7 @@ export function build() {
     grid: { stroke: colour("--hair"), width: 1 },
   };
   const common = {
-    height: HEIGHT, legend: { show: false }, cursor: { show: false }, padding: [8, 4, 0, 0],
+    height: HEIGHT, legend: { show: false }, cursor: { show: false }, padding: [8, 4, 6, 0],
     width: Math.max(160, $("chart-line").clientWidth),
   };
   const seconds = { ...axis, show: false };
@@ -105,22 +105,23 @@ function sample() {
   const s = state.stats;
   if (!s) return;
   const now = performance.now() / 1000;
+  const naive = s.naive || { restarts: 0, limit_bytes: 0, rss_bytes: null, state: "off" };
   const last = data[0][data[0].length - 1];
   if (last !== undefined && now - last < 0.05) return;
   data[0].push(now);
   data[1].push(s.lane.waiting);
   data[2].push(s.tickets.queued);
-  data[3].push(s.naive.rss_bytes === null || s.naive.rss_bytes === undefined ? null : s.naive.rss_bytes / 2 ** 20);
-  limitMiB = (s.naive.limit_bytes || 0) / 2 ** 20;
-  if (lastRestarts !== null && s.naive.restarts > lastRestarts) restarts.push(now);
-  lastRestarts = s.naive.restarts;
+  data[3].push(naive.state === "ready" && naive.rss_bytes ? naive.rss_bytes / 2 ** 20 : null);
+  limitMiB = (naive.limit_bytes || 0) / 2 ** 20;
+  if (lastRestarts !== null && naive.restarts > lastRestarts) restarts.push(now);
+  lastRestarts = naive.restarts;
   while (data[0].length && data[0][0] < now - WINDOW_S - 5) for (const column of data) column.shift();
   while (restarts.length && restarts[0] < now - WINDOW_S) restarts.shift();
   if (state.paused) return;
   plots[0]?.setData(data.slice(0, 3));
   plots[1]?.setData([data[0], data[3]]);
   setText($("line-now"), t("chart.line.now", { waiting: count(s.lane.waiting), tickets: count(s.tickets.queued) }));
-  setText($("memory-now"), t("chart.memory.now", { rss: bytes(s.naive.rss_bytes), limit: bytes(s.naive.limit_bytes) }));
+  setText($("memory-now"), t("chart.memory.now", { rss: bytes(naive.state === "ready" ? naive.rss_bytes : null), limit: bytes(naive.limit_bytes) }));
 }
 
 function resize() {

@@ -4,7 +4,7 @@ import { $, setText } from "./dom.js";
 import { csv, download, json } from "./export.js";
 import { copy } from "./copy.js";
 import { guests, MOST, replay, send, stop } from "./crowd.js";
-import { count } from "./format.js";
+import { count, seconds } from "./format.js";
 import { t } from "./i18n.js";
 import { say } from "./announce.js";
 import { busy, on, size, state, tell } from "./state.js";
@@ -92,10 +92,13 @@ export function drawControls() {
   $("typed-box").hidden = state.source !== "typed";
   setText($("typed-count"), t("typed.count", { n: count(n), most: MOST }));
   $("shuffle").disabled = working || state.source === "typed";
+  const focus = document.activeElement;
   $("send").disabled = !can();
   $("replay").disabled = !can();
   $("send").hidden = working;
   $("stop").hidden = !working;
+  if (working && (focus === $("send") || focus === $("replay"))) $("stop").focus();
+  if (!working && focus === $("stop")) $("send").focus();
   setText($("send-text"), n === 1 ? t("send.one") : n === 0 ? t("send.none") : t("send.many", { n: count(n) }));
   setText($("replay-text"), t("replay"));
   setText($("pause"), t(state.paused ? "resume" : "pause"));
@@ -109,13 +112,19 @@ export function drawControls() {
 function drawTitle(n) {
   const s = state.stats?.lane?.service_s;
   const key = n === 12 ? "title.twelve" : n === 1 ? "title.one" : "title.many";
-  const about = s ? t("title.time", { s: new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: s < 0.95 ? 2 : 1 }).format(s) }) : t("title.time.unknown");
+  const about = s ? t("title.time", { s: seconds(s) }) : t("title.time.unknown");
   setText($("title"), t(key, { time: about, n: count(n) }));
 }
 
 function drawRunLine() {
   const run = state.run;
-  if (!run) return;
+  const others = Object.values(state.runs).filter(Boolean).length > 1;
+  $("ghosts").parentElement.hidden = !others;
+  $("csv").hidden = $("json").hidden = !run;
+  if (!run) {
+    setText($("run-line"), t(guests().length === 1 ? "run.none.one" : "run.none", { n: count(guests().length) }));
+    return;
+  }
   const s = summarise(run);
   const key = run.phase === "running" ? "run.running" : run.phase === "done" ? "run.done" : `run.${run.phase}`;
   setText($("run-line"), t(key, {

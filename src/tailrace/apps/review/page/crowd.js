@@ -71,6 +71,7 @@ export async function replay() {
     const run = await send(DOORS[k], { fresh: true });
     if (!run || run.phase !== "done") break;
     if (k < DOORS.length - 1) await calm();
+    if (abort?.signal.aborted) break;
   }
   state.replay = null;
   tell("run", state.run);
@@ -84,8 +85,8 @@ export function stop() {
 async function calm() {
   const until = performance.now() + CALM_WITHIN_MS;
   while (performance.now() < until && !abort?.signal.aborted) {
-    const { body: s } = await ask("api/stats");
-    if (s && s.lane.running + s.lane.waiting === 0 && s.naive.running === 0 && s.naive.state === "ready") return;
+    const s = await ask("api/stats").then((got) => got.body, () => null);
+    if (s && s.lane.running + s.lane.waiting === 0 && (s.naive?.state ?? "ready") === "ready" && !s.naive?.running) return;
     await pause(200);
   }
 }
@@ -129,14 +130,15 @@ function take(run, line) {
 
 /** Write one answer into its row. */
 function put(row, line) {
-  if (line.done) {
-    const job = line.body || {};
+  if (line.done && row.ticket) {
+    const job = line.ticket?.status ? line.ticket : line.body || {};
     row.phase = "done";
     row.body = job;
-    if (line.status && line.status >= 400) row.status = line.status;
+    if (line.status >= 400) row.status = line.status;
+    row.error = line.error ?? null;
     Object.assign(row.ticket, {
       ms: line.ticket_ms, waitedMs: job.waited_ms ?? null, inferenceMs: job.inference_ms ?? null,
-      status: job.status || "failed",
+      status: typeof job.status === "string" ? job.status : "failed",
     });
     return;
   }
@@ -150,12 +152,13 @@ function put(row, line) {
   row.retryAfterS = line.retry_after ?? null;
   row.retryAfterMs = line.retry_after_ms ?? null;
   row.body = line.body;
+  row.error = line.error ?? null;
   row.phase = "done";
   const ticket = line.status === 202 ? line.ticket || line.body : null;
   if (ticket) {
     row.phase = "ticket";
     row.ticket = {
-      id: ticket.job_id, position: ticket.position, etaS: ticket.eta_seconds, ms: null, waitedMs: null,
+      id: ticket.job_id, position: ticket.position, etaS: ticket.eta_seconds, promisedS: ticket.eta_seconds, ms: null, waitedMs: null,
       inferenceMs: null, status: ticket.status,
     };
   }

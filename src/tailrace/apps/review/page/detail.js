@@ -24,7 +24,7 @@ function topics(row) {
   const box = el("section", {}, el("h3", {}, t("detail.topics")));
   if (!list) {
     const problem = row.body;
-    box.append(el("p.muted", {}, problem?.detail || t(row.phase === "done" ? "detail.none" : "detail.waiting")));
+    box.append(el("p.muted", {}, problem?.detail || row.error || t(row.phase === "done" ? "detail.none" : "detail.waiting")));
     if (problem?.code) box.append(el("p", {}, el("code", {}, `${row.status} ${problem.code}`)));
     return box;
   }
@@ -59,6 +59,8 @@ function times(run, row) {
     lines.push([t("part.ticket.wait"), row.ticket.waitedMs, server]);
     lines.push([t("part.infer"), row.ticket.inferenceMs, server]);
     lines.push([t("part.ticket"), row.ticket.ms, client, "sum"]);
+    const promised = row.ticket.promisedS;
+    lines.push([t("part.promised"), promised === null ? null : promised * 1000, t("clock.promise")]);
   }
   const body = lines.map(([name, value, who, kind]) => el(`tr${kind ? `.${kind}` : ""}`, {},
     el("th", { scope: "row" }, name), el("td.num", {}, value === null ? "–" : precise(value)), el("td", {}, who)));

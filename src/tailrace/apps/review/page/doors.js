@@ -21,8 +21,8 @@ export function startDoors() {
   $("doors").append(...DOORS.map(makeCard));
   on("choice", drawDoors);
   on("run", drawDoors);
-  on("row", () => {
-    if (!later) later = setTimeout(() => { later = 0; drawDoors(); }, 100);
+  on("drawn", () => {
+    if (busy() && !later) later = setTimeout(() => { later = 0; drawDoors(); }, 120);
   });
   drawDoors();
 }
@@ -53,12 +53,12 @@ function showRunOf(door) {
 
 export function drawDoors() {
   const runs = DOORS.map((d) => state.runs[d]).filter(Boolean);
-  const span = Math.max(1, ...runs.flatMap((r) => r.rows.map((row) => endOf(row) ?? 0)));
+  const span = Math.max(1, ...runs.flatMap((r) => [
+    r.phase === "running" ? performance.now() - r.t0 : 0, ...r.rows.map((row) => endOf(row) ?? 0)]));
   for (const door of DOORS) {
     const card = cards[door];
     const run = state.runs[door];
     card.input.checked = state.door === door;
-    card.input.disabled = busy();
     setText(card.name, t(`door.${door}`));
     const running = run?.phase === "running";
     card.input.parentElement.dataset.phase = run ? run.phase : "none";

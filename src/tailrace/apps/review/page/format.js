@@ -23,10 +23,15 @@ export function duration(value) {
   if (value < 9.95) return t("unit.ms", { n: number(value, 0, 1) });
   if (value < 99.5) return t("unit.ms", { n: number(value, 0, 0) });
   const s = value / 1000;
-  return t("unit.s", { n: s < 9.95 ? number(s, 1, 2) : number(s, 0, 1) });
+  return t("unit.s", { n: s < 9.995 ? number(s, 2, 2) : number(s, 1, 1) });
 }
 
-/** Seconds without a unit word stuck to it, for headings: "0.3", "1". */
+/** A mark on the time axis, with as few digits as it needs. */
+export function mark(value) {
+  return value < 100 ? t("unit.ms", { n: number(value, 0, 1) }) : t("unit.s", { n: number(value / 1000, 0, 2) });
+}
+
+/** Seconds without a unit, for a heading: "0.3", "1". */
 export const seconds = (value) => number(value, 0, value < 0.95 ? 2 : 1);
 
 /** Bytes in binary units, as memory limits are set. */

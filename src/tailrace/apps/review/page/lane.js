@@ -27,23 +27,20 @@ export function drawLane() {
   for (let k = waiting.length; k < seats; k++) queue.push(el("span.place.free"));
   if (waiting.length > MOST_PLACES) queue.push(el("span.more", {}, `+${waiting.length - MOST_PLACES}`));
   $("lane-line").replaceChildren(...queue);
-  const oldest = Math.max(0, ...waiting.map((w) => w.for_s || 0));
   setText($("lane-text"), t(inside.length > 1 ? "lane.text.batch" : "lane.text", {
-    running: count(inside.length), waiting: count(waiting.length), oldest: duration(oldest * 1000),
-    service: duration((s.lane.service_s || 0) * 1000),
+    running: count(inside.length), waiting: count(s.lane.waiting), service: duration((s.lane.service_s || 0) * 1000),
   }));
   setText($("lane-naive"), naiveText(s));
   drawTally(s);
 }
 
 function place(work) {
-  const age = duration((work.for_s || 0) * 1000);
-  return el(`span.place.${work.state === "running" ? "in" : "out"}`, {
-    "data-door": work.door, title: `${SIGN[work.door] || ""} ${age}`,
-  }, SIGN[work.door] || "·");
+  const where = work.state === "running" ? "in" : "out";
+  return el(`span.place.${where}`, { "data-door": work.door }, SIGN[work.door] || "·");
 }
 
 function naiveText(s) {
+  if (!s.naive) return t("naive.off");
   const holes = {
     running: count(s.naive.running), restarts: count(s.naive.restarts), rss: bytes(s.naive.rss_bytes),
     limit: bytes(s.naive.limit_bytes), why: s.naive.killed_because || "–",

@@ -21,6 +21,7 @@ export function drawModel() {
     ["model.invariant", t(m.batch_invariant ? "yes.invariant" : "no.invariant")],
     ["model.weak", t("model.weak.text", { limit: score(m.weak_below) })],
   ];
+  setText($("limits-weak"), t("limits.weak", { limit: score(m.weak_below) }));
   $("model-facts").replaceChildren(...facts.flatMap(([key, value]) => [
     el("dt", {}, t(key)), el("dd", {}, key === "model.print" ? el("code", {}, value) : value)]));
 }

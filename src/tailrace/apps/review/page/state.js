@@ -24,7 +24,8 @@ export const SIGN = { naive: "①", limited: "②", batched: "③", queue: "④"
  * @property {number|null} retryAfterS
  * @property {number|null} retryAfterMs
  * @property {any} body
- * @property {{id: string, position: number, etaS: number, ms: number|null, waitedMs: number|null,
+ * @property {string|null} error what the client says of a call that got no answer
+ * @property {{id: string, position: number, etaS: number|null, promisedS: number|null, ms: number|null, waitedMs: number|null,
  *   inferenceMs: number|null, status: string}|null} ticket
  */
 
@@ -84,7 +85,7 @@ export const size = () => (state.size === "n" ? state.n : state.size);
 export function newRow(i, text) {
   return {
     i, text, phase: "sent", status: 0, roundTripMs: null, sentMs: 0, parts: {}, totalMs: null, cache: null,
-    batchSize: null, retryAfterS: null, retryAfterMs: null, body: null, ticket: null,
+    batchSize: null, retryAfterS: null, retryAfterMs: null, body: null, error: null, ticket: null,
   };
 }
 
@@ -102,8 +103,8 @@ export const topicsOf = (row) => row.body?.topics ?? row.body?.result?.topics ??
 export function fateOf(row) {
   if (row.phase !== "done") return row.phase;
   if (row.status === 429) return "refused";
-  if (row.status === 503) return "timeout";
+  if (row.status === 503 && /timeout/.test(row.body?.code || "timeout")) return "timeout";
   if (row.status === 502) return "killed";
-  if (row.ticket) return row.ticket.status === "failed" ? "failed" : "answered";
+  if (row.ticket) return row.ticket.status === "done" ? "answered" : "failed";
   return row.status === 200 ? "answered" : "failed";
 }

@@ -6,11 +6,12 @@
 import { curlOf } from "./api.js";
 import { drawBand, drawGhosts, makeTrack } from "./band.js";
 import { copy } from "./copy.js";
+import { guests } from "./crowd.js";
 import { makeDetail } from "./detail.js";
 import { $, el, setText, setVars } from "./dom.js";
-import { count, duration, ms, score } from "./format.js";
+import { count, mark, ms, score } from "./format.js";
 import { t } from "./i18n.js";
-import { DOORS, endOf, fateOf, inferOf, on, state, tell, topicsOf, waitOf } from "./state.js";
+import { DOORS, endOf, fateOf, inferOf, newRow, on, state, tell, topicsOf, waitOf } from "./state.js";
 import { topicName } from "./topics.js";
 
 /** @type {Map<number, {tr: HTMLElement, cells: Record<string, HTMLElement>, track: HTMLElement}>} */
@@ -23,11 +24,19 @@ export function startTable() {
   on("run", (run) => { if (run) show(run); });
   on("row", ({ run, row }) => { if (run === state.run) drawRow(row); });
   on("choice", redraw);
+  on("model", redraw);
+  redraw();
 }
 
 /** Build or rebuild everything, after a new run or in a new language. */
 export function redraw() {
-  if (state.run) show(state.run, true);
+  show(state.run || preview(), true);
+}
+
+/** Before anybody is sent: the guests at the door, so that the table never stands empty. */
+function preview() {
+  return { door: state.door, phase: "preview", crowd: "", clock: guests().length === 1 ? "browser" : "box",
+    t0: performance.now(), rows: guests().map((text, i) => newRow(i, text)) };
 }
 
 function show(run, anew = false) {
@@ -35,10 +44,13 @@ function show(run, anew = false) {
     shownRun = run;
     rows.clear();
     $("rows").replaceChildren(...run.rows.map(makeRow));
-    $("table-empty").hidden = true;
-    $("table-wrap").hidden = false;
+    $("table-empty").hidden = run.rows.length > 0;
+    $("table-wrap").hidden = run.rows.length === 0;
+    $("table").dataset.phase = run.phase;
   }
-  setText($("rt-clock"), t(run.clock === "box" ? "clock.box" : "clock.browser"));
+  setText($("rt-clock"), t(run.clock === "box" ? "by.box" : "by.browser"));
+  $("table").dataset.phase = run.phase;
+  if (run.phase !== "running") for (const row of run.rows) if (row.phase !== "done") drawRow(row);
   cancelAnimationFrame(frame);
   tick();
 }
@@ -106,8 +118,8 @@ function drawRow(row) {
   cells.topic.replaceChildren();
   if (top) {
     const weak = state.model && top.score < state.model.weak_below;
-    cells.topic.append(el("span.name", {}, topicName(top)), el("span.score", {}, score(top.score)));
-    if (weak) cells.topic.append(el("span.weak", {}, t("weak")));
+    cells.topic.append(el("span.name", {}, topicName(top)),
+      el("span.score", { "data-weak": weak }, weak ? t("weak.score", { score: score(top.score) }) : score(top.score)));
   } else cells.topic.append("–");
   if (state.open.has(row.i) && row.phase === "done") {
     tr.nextElementSibling?.replaceWith(detailRow(row));
@@ -115,11 +127,14 @@ function drawRow(row) {
 }
 
 function badge(row, fate) {
+  if (shownRun.phase === "preview") return el("span.badge.sent", {}, "–");
+  const cut = shownRun.phase !== "running" && (fate === "sent" || fate === "ticket");
+  if (cut) return el("span.badge.sent", {}, t("badge.cut"));
   if (fate === "sent") return el("span.badge.sent", {}, t("badge.sent"));
   if (fate === "ticket") {
     return el("span.badge.ticket", {}, t("badge.ticket", { position: count((row.ticket.position ?? 0) + 1) }));
   }
-  const text = row.ticket ? t("badge.redeemed") : String(row.status);
+  const text = row.ticket && fate === "answered" ? t("badge.redeemed") : row.status ? String(row.status) : t("badge.cut");
   const node = el(`span.badge.${fate}`, {}, text);
   if (row.batchSize > 1) return el("span", {}, node, el("small.batch", { title: "X-Batch-Size" }, `×${row.batchSize}`));
   return node;
@@ -145,12 +160,13 @@ function tick() {
   else if (elapsed < 200) scale = Math.max(known, 600);
   else scale = Math.max(known, elapsed > scale ? elapsed * 1.3 : scale);
   drawAxis();
+  const width = rows.values().next().value?.track.clientWidth || 1;
   for (const row of run.rows) {
     const entry = rows.get(row.i);
     if (!entry) continue;
-    drawBand(entry.track, row, scale, elapsed);
+    drawBand(entry.track, row, scale, running ? elapsed : scale);
     if (!running || entry.track.dataset.scale !== String(scale)) {
-      drawGhosts(entry.track, ghosts.map((g) => ({ door: g.door, row: g.rows[row.i] })), scale);
+      drawGhosts(entry.track, ghosts.map((g) => ({ door: g.door, row: g.rows[row.i] })), scale, width);
       entry.track.dataset.scale = String(scale);
     }
   }
@@ -164,15 +180,16 @@ function tick() {
 function drawAxis() {
   const step = niceStep(scale);
   const axis = $("axis");
+  if (shownRun.phase === "preview") { axis.replaceChildren(); axis.dataset.key = ""; return; }
   const key = `${scale.toFixed(1)} ${document.documentElement.lang}`;
   if (axis.dataset.key === key) return;
   axis.dataset.key = key;
   const marks = [];
   for (let at = step; at <= scale * 0.999; at += step) {
-    const mark = el("span", {}, duration(at));
-    setVars(mark, { left: `${((at / scale) * 100).toFixed(3)}%` });
-    if (at / scale > 0.93) mark.className = "end";
-    marks.push(mark);
+    const label = el("span", {}, mark(at));
+    setVars(label, { left: `${((at / scale) * 100).toFixed(3)}%` });
+    if (at / scale > 0.93) label.className = "end";
+    marks.push(label);
   }
   axis.replaceChildren(...marks);
   setVars($("table"), { "--tick": `${((step / scale) * 100).toFixed(4)}%` });
