@@ -66,6 +66,18 @@ def test_every_command_line_parses(page, line):
         pytest.fail(f"{page.name}: {line}: {error}")
 
 
+def help_examples(command: click.Command = COMMAND) -> list[str]:
+    """The command lines in the help texts of all commands."""
+    below = getattr(command, "commands", {}).values()
+    found = re.findall(r"^\s*((?:[A-Z_]+=\S+ )*tailrace .+)$", command.help or "", re.MULTILINE)
+    return found + [line for other in below for line in help_examples(other)]
+
+
+@pytest.mark.parametrize("line", help_examples())
+def test_every_example_of_the_help_parses(line):
+    parses(line.split(" | ")[0])
+
+
 @pytest.mark.parametrize("page", PAGES, ids=named(PAGES))
 def test_every_make_verb_exists(page):
     text = page.read_text(encoding="utf-8")
