@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -107,7 +108,10 @@ def test_the_time_promised_at_submit_is_kept(count: int, seconds: float) -> None
             tickets = [office.submit(seconds=seconds) for _ in range(count)]
             promised = [office.desk.place(ticket).eta_s for ticket in tickets]
             ends = [await office.ended(ticket) for ticket in tickets]
-            return [(p or 0.0, (e.finished or 0.0) - began) for p, e in zip(promised, ends)]
+            return [
+                (p or 0.0, (e.finished or 0.0) - began)
+                for p, e in zip(promised, ends, strict=False)
+            ]
 
     for promised, real in run_virtual(main):
         assert abs(promised - real) <= max(0.3, 0.2 * real)
@@ -177,7 +181,7 @@ def test_the_expected_time_falls_while_a_ticket_waits_and_runs() -> None:
             return seen
 
     seen = run_virtual(main)
-    assert all(later <= earlier + 1e-9 for earlier, later in zip(seen, seen[1:], strict=False))
+    assert all(later <= earlier + 1e-9 for earlier, later in itertools.pairwise(seen))
     assert seen[0] == pytest.approx(2.0)
 
 
