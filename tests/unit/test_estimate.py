@@ -71,7 +71,7 @@ def test_a_run_that_outlasts_its_estimate_is_expected_to_need_a_share_more() -> 
 
 
 def brute_force(free: list[float], ahead: list[float], step: float = 0.125) -> float:
-    """Walk through time: at each step give every free slot the next run; when would one more start?"""
+    """Walk through time: at each step give every free slot the next run; say when one more would start."""
     slots, line = list(free), list(ahead)
     for tick in count():
         now = tick * step
