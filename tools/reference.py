@@ -59,16 +59,8 @@ BOUNDING_CONSTANTS = (
     ("tailrace.apps.review.crowd", "CALLERS_MAX", "callers in one `POST /api/crowd`"),
     ("tailrace.apps.review.crowd", "CROWDS_MAX", "crowds on their way at once"),
     ("tailrace.bench.crowd", "CROWD_MAX", "callers in one `tailrace burst`"),
-    (
-        "tailrace.bench.crowd",
-        "POLL_S",
-        "seconds between two looks at a ticket, by `tailrace burst`",
-    ),
-    (
-        "tailrace.serve.events_stream",
-        "EVERY_S",
-        "seconds between two events of one stream, at least",
-    ),
+    ("tailrace.bench.crowd", "POLL_S", "seconds between two looks at a ticket, by `tailrace burst`"),
+    ("tailrace.serve.events_stream", "EVERY_S", "seconds between two events of one stream, at least"),
     ("tailrace.serve.events_stream", "HEARTBEAT_S", "seconds of silence before a heartbeat"),
     ("tailrace.serve.runner", "BACKLOG", "connections that wait to be accepted"),
     ("tailrace.core.returns", "HORIZON_S", "seconds ahead that a return is booked, at most"),
@@ -79,11 +71,7 @@ BOUNDING_CONSTANTS = (
     ("tailrace.apps.review.naive", "FIT", "naive callers that fit under a limit chosen at start"),
     ("tailrace.apps.review.naive", "CROWD", "naive callers that must be too many for it"),
     ("tailrace.models.child", "LOOK_EVERY_S", "seconds between two looks at a busy child's memory"),
-    (
-        "tailrace.models.child",
-        "BACKOFF_S",
-        "pauses before a child that never got ready is tried again",
-    ),
+    ("tailrace.models.child", "BACKOFF_S", "pauses before a child that never got ready is tried again"),
     ("tailrace.models.chunks", "CHUNK_TOKENS", "padded tokens in one sub-batch"),
     ("tailrace.models.threads", "NICE", "niceness of inference threads"),
 )
@@ -206,15 +194,7 @@ def configuration() -> str:
             continue
         lines += ["", f"## [{path}]", "", summary(model), "", *setting_rows(model)]
     lines += ["", "## [doors.limited], [doors.batched], [doors.queue]", ""]
-    lines += [
-        summary(DoorSettings),
-        "",
-        *setting_rows(DoorSettings),
-        "",
-        "The defaults:",
-        "",
-        "```toml",
-    ]
+    lines += [summary(DoorSettings), "", *setting_rows(DoorSettings), "", "The defaults:", "", "```toml"]
     doors = BoxSettings().doors
     for name in type(doors).model_fields:
         door = getattr(doors, name)
@@ -223,9 +203,7 @@ def configuration() -> str:
         lines += ["]", ""]
     lines[-1] = "```"
     lines += ["", "## Policies", ""]
-    lines += [
-        "A door asks all of its policies; all must agree, and the earliest latest start counts."
-    ]
+    lines += ["A door asks all of its policies; all must agree, and the earliest latest start counts."]
     for model in policies():
         (kind,) = get_args(model.model_fields["kind"].annotation)
         lines += ["", f"### {kind}", "", summary(model), "", *setting_rows(model)]
@@ -322,9 +300,7 @@ def limits() -> str:
         door = getattr(doors, name)
         for policy in door.policies:
             if policy.model_dump(exclude_defaults=True, exclude={"kind"}):
-                rows.append(
-                    f"| `doors.{name}.policies` | `{policy_toml(policy)}` | {summary(type(policy))} |"
-                )
+                rows.append(f"| `doors.{name}.policies` | `{policy_toml(policy)}` | {summary(type(policy))} |")
     rows += ["", "Constants of the code:", "", "| constant | value | bounds |", "|---|---|---|"]
     for module, name, meaning in BOUNDING_CONSTANTS:
         value = getattr(importlib.import_module(module), name)
@@ -363,9 +339,7 @@ def pages() -> dict[Path, str]:
 def main() -> int:
     """Write the pages, or with --check say which differ."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 if a page differs"
-    )
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page differs")
     check = parser.parse_args().check
     stale = []
     for path, text in pages().items():

@@ -61,7 +61,7 @@ class Box:
         )
         policies = [WaitingRoom(SEATS), QueueTimeoutPolicy(timeout_s), DeadlineFeasible()]
         self.door = Door("limited", self.lane, AllOf(policies), SEATS)
-        self.pipeline = Pipeline(MemoryCache(0))
+        self.pipeline = Pipeline(MemoryCache(0), clock)
 
     async def run(self, payloads: Sequence[Any], run: Run) -> list[Any]:
         take = self.seconds * (1 + self.jitter * self.dice.uniform(-1, 1))
