@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import takewhile
 from math import inf, isfinite
 from typing import Any
 
@@ -109,9 +110,10 @@ class Lane:
         ]
         return busy + [0.0] * (self.slots - len(busy))
 
-    def ahead_s(self) -> list[float]:
-        """The expected service time of each run that the waiting work will need, in order."""
-        runs = self.batch.runs(seat.work for seat in self._waiting)
+    def ahead_s(self, of: Work | None = None) -> list[float]:
+        """The expected service time of each run that the waiting work (before `of`) will need, in order."""
+        works = takewhile(lambda work: work is not of, (seat.work for seat in self._waiting))
+        runs = self.batch.runs(works)
         return [self.service.seconds(sum(work.cost for work in members)) for members in runs]
 
     def view(self, cost: float = 1.0) -> LaneView:

@@ -64,7 +64,7 @@ class EventStream:
 
     async def _events(self, request: Request) -> AsyncIterator[bytes]:
         last_id = request.headers.get("last-event-id", "")
-        seen = int(last_id) if last_id.isdigit() else 0
+        seen = int(last_id) if last_id.isdecimal() and len(last_id) <= 15 else 0
         self._number = max(self._number, seen)  # a page from before a restart: numbers go on rising
         seen = 0
         spoke = self._clock.now()

@@ -10,7 +10,7 @@ from typing import Any
 
 from tailrace.core.admission import AllOf, LaneView
 from tailrace.core.clock import Clock
-from tailrace.core.errors import Draining, TailraceError
+from tailrace.core.errors import Draining, LaneFull, TailraceError
 from tailrace.core.estimate import start_in_s
 from tailrace.core.events import Admitted, TicketMoved
 from tailrace.core.lane import ON_MODEL, Lane
@@ -18,6 +18,9 @@ from tailrace.core.work import Stamps, Work
 from tailrace.tickets.port import Claim, Ledger, Outcome, State, Ticket
 
 log = logging.getLogger(__name__)
+
+LANE_FULL_PAUSE_S = 0.05
+"""How soon a ticket that the lane had no seat for is brought to it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +69,10 @@ class Desk:
             start_in_s=self._start_in_s(tickets),
         )
 
-    def submit(self, body: Any, cost: float, stamps: Stamps) -> Ticket:
+    def submit(self, body: Any, cost: float, stamps: Stamps, caller: str = "") -> Ticket:
         """Take a ticket in at the end of the line, if the policies agree.
+
+        `caller` is who asks, for policies that count by caller.
 
         Raises:
             Rejected: by a policy, or while the box is shutting down.
@@ -75,7 +80,7 @@ class Desk:
         """
         if self._closing:
             raise Draining
-        work = Work(body, stamps, door=self.door, cost=cost)
+        work = Work(body, stamps, door=self.door, cost=cost, caller=caller)
         self.admission.admit(work, self.view(cost))
         ticket = self.ledger.submit(body, cost, self._clock.now())
         self._lane.events.emit(Admitted(self._lane.name, self.door))
@@ -105,7 +110,7 @@ class Desk:
         for other, boarded in self._lane.line():
             if other is work and boarded:
                 return min(self._lane.free_in_s())
-        return start_in_s(self._lane.free_in_s(), self._lane.ahead_s()) + service_s
+        return start_in_s(self._lane.free_in_s(), self._lane.ahead_s(work)) + service_s
 
     def _start_in_s(self, ahead: list[float]) -> float:
         """When a ticket would start that has tickets of these costs before it.
@@ -148,6 +153,12 @@ class Desk:
         self._running = (ticket, work)
         try:
             outcome = Outcome(result=await self._lane.do(work))
+        except (LaneFull, Draining):
+            # The lane, not the ticket, is at its end: it was taken in and keeps its place.
+            if self.ledger.release(ticket.id, claim.token):
+                events.emit(TicketMoved(State.RUNNING, State.QUEUED))
+            await asyncio.sleep(LANE_FULL_PAUSE_S)
+            return
         except TailraceError as error:
             outcome = Outcome(error=error)
         finally:

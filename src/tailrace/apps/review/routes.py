@@ -103,8 +103,11 @@ class ReviewRoutes:
             if not 0 < allowed_ms < inf:
                 raise InputError(f"{X_DEADLINE_MS} must be a positive number of milliseconds.")
             deadline = exchange.stamps.start + allowed_ms / 1000
-        caller = request.headers.get(X_API_KEY) or (request.client.host if request.client else "")
-        return self._box.work(text, door, exchange.stamps, deadline, caller)
+        return self._box.work(text, door, exchange.stamps, deadline, self._caller(request))
+
+    @staticmethod
+    def _caller(request: Request) -> str:
+        return request.headers.get(X_API_KEY) or (request.client.host if request.client else "")
 
     def _prediction(
         self, door: str, scores: Any, waited_s: float, service_s: float
@@ -203,7 +206,8 @@ class ReviewRoutes:
             else:
                 cost = box.model.cost(text, box.topics.labels)
                 try:
-                    ticket = box.desk.submit(text, cost, exchange.stamps)
+                    caller = self._caller(exchange.request)
+                    ticket = box.desk.submit(text, cost, exchange.stamps, caller)
                 except Rejected as error:
                     box.events.emit(Refused(box.lane.name, door.name, error.code))
                     back_s = door.refuse(error, box.desk.view(cost))
