@@ -3,6 +3,7 @@
 import typer
 
 from tailrace.cli.burst import burst
+from tailrace.cli.models import app as models
 from tailrace.cli.serve import serve
 
 app = typer.Typer(
@@ -15,6 +16,7 @@ app = typer.Typer(
 )
 app.command()(serve)
 app.command()(burst)
+app.add_typer(models, name="models")
 
 if __name__ == "__main__":
     app()

@@ -73,6 +73,7 @@ class Lane:
         self._batches: list[Batch] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
+        self._pumping = False
         self._quiet = asyncio.Event()
 
     # -- looking in ---------------------------------------------------------------------------
@@ -177,6 +178,10 @@ class Lane:
         )
         self._settle(seat, "queue-timeout", error=error)
 
+    def _too_long(self, batch: Batch) -> None:
+        batch.failed = True
+        self._overrun(batch.members)
+
     def _overrun(self, seats: Sequence[Seat]) -> None:
         for seat in seats:
             self._settle(seat, "model-timeout", error=ModelTimeout())
@@ -192,6 +197,8 @@ class Lane:
         """Bring one piece of work to its end; only the first end of a piece of work counts."""
         if seat.settled:
             return
+        if seat.future.cancelled():
+            outcome = "left"
         seat.settled = True
         seat.stop_timer()
         self._last_stamps(seat, outcome)
@@ -210,7 +217,8 @@ class Lane:
             self._waiting.remove(seat)
             stamps.close("wait", now)
             return
-        batch = next(batch for batch in self._batches if seat in batch.members)
+        batch = seat.batch
+        assert batch is not None
         if batch.started_at is None:
             stamps.close("batch", now)
             self._thin_out(batch, seat)
@@ -237,7 +245,19 @@ class Lane:
     # -- running ------------------------------------------------------------------------------
 
     def _pump(self) -> None:
-        """Fill the batches that are gathering and the slots that are free, as far as the line goes."""
+        """Fill the batches that are gathering and the slots that are free, as far as the line goes.
+
+        Whoever is found late on the way is told; that settles, and settling calls for the pump again.
+        """
+        if self._pumping:
+            return
+        self._pumping = True
+        try:
+            self._fill()
+        finally:
+            self._pumping = False
+
+    def _fill(self) -> None:
         for batch in list(self._batches):
             if batch.gathering:
                 self._gather(batch)
@@ -258,33 +278,32 @@ class Lane:
         turn has given company its chance.
         """
         first = self._waiting[0]
-        admitted = first.work.stamps.last
-        batch = Batch(self._clock)
+        batch = Batch(self._clock, first.work.stamps.last + self.batch.window_s)
         self._batches.append(batch)
         self._board(batch, first)
         self._gather(batch)
-        if batch.gathering:
-            closes = admitted + self.batch.window_s
-            if closes <= self._clock.now():
-                self._start(batch)
-            else:
-                batch.timer = self._at(closes, self._start, batch)
 
     def _gather(self, batch: Batch) -> None:
-        seats = {id(seat.work): seat for seat in self._waiting}
-        line = [seat.work for seat in self._waiting]
+        """Let in who may share, and start when nobody else may or a member cannot wait any longer."""
+        now = self._clock.now()
+        seats = {id(seat.work): seat for seat in self._waiting if seat.latest_start >= now}
+        line = [seat.work for seat in seats.values()]
         for work in self.batch.companions(batch.works(), line):
             self._board(batch, seats[id(work)])
         batch.expected_s = self.service.seconds(batch.cost)
-        if self.batch.closed(batch.works()):
+        closes = min(batch.closes_at, *(seat.latest_start for seat in batch.members))
+        batch.stop_timer()
+        if closes <= now or self.batch.closed(batch.works()):
             self._start(batch)
+        else:
+            batch.timer = self._at(closes, self._start, batch)
 
     def _board(self, batch: Batch, seat: Seat) -> None:
         """Move a piece of work from the line into a batch: its wait ends, its deadline still counts."""
         self._waiting.remove(seat)
         batch.members.append(seat)
         seat.stop_timer()
-        seat.boarded = True
+        seat.batch = batch
         seat.work.stamps.close("wait", self._clock.now())
         if isfinite(seat.work.deadline):
             seat.timer = self._at(seat.work.deadline, self._overrun, [seat])
@@ -296,7 +315,7 @@ class Lane:
             work.batch_size = len(batch.members)
         if isfinite(self.run_max_s):
             longest = batch.started_at + self.run_max_s
-            batch.timer = self._at(longest, self._overrun, list(batch.members))
+            batch.timer = self._at(longest, self._too_long, batch)
         self.events.emit(RunStarted(self.name, tuple(work.door for work in batch.works())))
         task = asyncio.get_running_loop().create_task(self._serve(batch, batch.started_at))
         self._tasks.add(task)
@@ -311,8 +330,10 @@ class Lane:
             if clean:
                 self.service.learn(batch.cost, seconds)
             batch.stop_timer()
+            for seat in batch.members:
+                self._settle(seat, "failed", error=ModelError("The run was broken off."))
             self._batches.remove(batch)
-            self.events.emit(RunFinished(self.name, len(batch.members), seconds, not clean))
+            self.events.emit(RunFinished(self.name, len(batch.members), seconds, batch.failed))
             self._pump()
 
     async def _attempt(self, batch: Batch, members: list[Seat]) -> bool:
@@ -320,7 +341,7 @@ class Lane:
 
         Returns whether this was one run, whole and undisturbed: only such a run tells how long runs take.
         """
-        wanted = [seat for seat in members if not seat.settled]
+        wanted = [seat for seat in members if not seat.future.done()]
         if not wanted:
             return False
         try:
@@ -328,6 +349,7 @@ class Lane:
             if len(results) != len(wanted):
                 raise ModelError(f"The model gave {len(results)} answers to {len(wanted)} items.")
         except Exception as error:  # noqa: BLE001 - whatever a model raises, the lane lives on
+            batch.failed = True
             if len(wanted) == 1:
                 self._settle(wanted[0], "failed", error=as_typed(error))
                 return False
@@ -336,7 +358,7 @@ class Lane:
             await self._attempt(batch, wanted[:half])
             await self._attempt(batch, wanted[half:])
             return False
-        undisturbed = len(wanted) == len(members) and not any(seat.settled for seat in wanted)
+        undisturbed = len(wanted) == len(members) and not any(seat.future.done() for seat in wanted)
         for seat, result in zip(wanted, results, strict=True):
             if isinstance(result, BaseException):
                 self._settle(seat, "failed", error=as_typed(result))

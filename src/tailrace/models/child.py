@@ -77,6 +77,7 @@ class ChildModel:
         self.in_flight_max = in_flight_max
         self.restarts = 0
         self.killed_because = ""
+        """Why the last life ended: limit, kernel or crash; empty in the first."""
         self.peak_bytes = 0
         self.resident_bytes = 0
         self.start_s = 1.0
@@ -88,6 +89,7 @@ class ChildModel:
         self._number = 0
         self._ready = asyncio.Event()
         self._stopping = False
+        self._over_limit = False
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -162,7 +164,7 @@ class ChildModel:
 
     async def _live(self) -> bool:
         """One life of the child, from start to death; returns whether it was ever ready."""
-        self.killed_because = ""
+        self._over_limit = False
         began = time.monotonic()
         ours, theirs = socket.socketpair()
         with theirs:
@@ -204,8 +206,8 @@ class ChildModel:
             waiting.set_result(ChildAnswer(message["result"], marks))
 
     def _explain(self, status: int) -> None:
-        if not self.killed_because:
-            self.killed_because = "kernel" if status == -signal.SIGKILL else "crash"
+        by_kernel = "kernel" if status == -signal.SIGKILL else "crash"
+        self.killed_because = "limit" if self._over_limit else by_kernel
         log.warning(
             "child %s ended (%s, status %d) with %d requests inside; starting it again",
             self.name,
@@ -235,6 +237,6 @@ class ChildModel:
             self.resident_bytes = resident_bytes(self._process.pid)
             self.peak_bytes = max(self.peak_bytes, self.resident_bytes)
             if self.ready and 0 < self.limit_bytes < self.resident_bytes:
-                self.killed_because = "limit"
+                self._over_limit = True
                 with contextlib.suppress(ProcessLookupError):
                     self._process.kill()

@@ -11,6 +11,7 @@ from typing import Any
 
 from tailrace.cache.port import Cache
 from tailrace.core.admission import AllOf, LaneView
+from tailrace.core.clock import Clock
 from tailrace.core.errors import QueueTimeout, Rejected, TailraceError
 from tailrace.core.events import CacheLookup, Refused
 from tailrace.core.lane import Lane
@@ -51,8 +52,9 @@ class Door:
 class Pipeline:
     """The way of a request that is answered in the same exchange."""
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: Cache, clock: Clock) -> None:
         self.cache = cache
+        self._clock = clock
 
     def known(self, door: str, key: Hashable, lane: Lane) -> Any | None:
         """The cached answer, if there is one."""
@@ -63,12 +65,17 @@ class Pipeline:
     def admit(self, door: Door, work: Work) -> asyncio.Future[Any]:
         """Verdict and seat in one step; the future of the model's result.
 
+        Closes the part `admit`, with the verdict.
+
         Raises:
             Rejected: by a policy or by the lane; it is counted.
 
         """
         try:
-            latest_start = door.admission.admit(work, door.lane.view(work.cost))
+            try:
+                latest_start = door.admission.admit(work, door.lane.view(work.cost))
+            finally:
+                work.stamps.close("admit", self._clock.now())
             return door.lane.submit(work, latest_start)
         except Rejected as refusal:
             door.lane.events.emit(Refused(door.lane.name, door.name, refusal.code))

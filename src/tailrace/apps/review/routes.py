@@ -135,10 +135,8 @@ class ReviewRoutes:
         if known is not None:
             return json_answer(self._prediction(door.name, known, 0.0, 0.0), 200, HIT)
         try:
-            with exchange.part("admit"):
-                work = self._work(exchange, door.name, text)
-                seat = box.pipeline.admit(door, work)
-            scores = await exchange.unless_left(seat)
+            work = self._work(exchange, door.name, text)
+            scores = await exchange.unless_left(box.pipeline.admit(door, work))
             box.cache.put(box.key(text), scores)
         except (Rejected, QueueTimeout) as error:
             back_s = door.refuse(error, box.lane.view(box.lane.service.typical_cost))
