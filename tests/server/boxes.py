@@ -115,7 +115,9 @@ class Served:
         """All at once; in order of their numbers, as they ended."""
         return crowd(self.url, door, texts)
 
-    def until(self, true: Callable[[dict[str, Any]], Any], patience_s: float = 20.0) -> dict[str, Any]:
+    def until(
+        self, true: Callable[[dict[str, Any]], Any], patience_s: float = 20.0
+    ) -> dict[str, Any]:
         """The first picture of /api/stats of which something is true."""
         ends = time.monotonic() + patience_s
         while True:

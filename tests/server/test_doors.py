@@ -46,8 +46,8 @@ def test_a_refusal_says_when_to_return_in_whole_seconds_and_exactly(box: Served)
     refused = [c for c in box.crowd("limited", fresh(12)) if c.status == 429]
     for caller in refused:
         assert int(caller.headers["retry-after"]) >= 1
-        assert 1 <= int(caller.headers["retry-after-ms"]) <= 1000 * int(
-            caller.headers["retry-after"]
+        assert (
+            1 <= int(caller.headers["retry-after-ms"]) <= 1000 * int(caller.headers["retry-after"])
         )
         assert caller.headers["content-type"] == "application/problem+json"
         assert caller.body["code"] == "lane-full"
@@ -122,9 +122,7 @@ def test_tickets_are_answered_in_the_order_of_their_places(box: Served) -> None:
 
 def test_more_than_twenty_waiting_tickets_are_refused_with_a_time_to_return() -> None:
     with serving(seconds=0.15, naive__enabled=False) as box, box.client() as client:
-        answers = [
-            client.post(DOORS["queue"], json={"text": text}) for text in fresh(24)
-        ]
+        answers = [client.post(DOORS["queue"], json={"text": text}) for text in fresh(24)]
         taken = [a for a in answers if a.status_code == 202]
         refused = [a for a in answers if a.status_code == 429]
         assert 20 <= len(taken) <= 23
@@ -186,10 +184,12 @@ def test_a_poisoned_text_fails_alone_among_its_batch(box: Served) -> None:
 def test_limited_and_batched_share_one_lane(box: Served) -> None:
     async def main() -> list[httpx.Response]:
         async with httpx.AsyncClient(base_url=box.url, timeout=60, trust_env=False) as client:
-            return await asyncio.gather(*(
-                client.post(DOORS[door], json={"text": text})
-                for door, text in zip(["limited", "batched"] * 4, fresh(8), strict=True)
-            ))
+            return await asyncio.gather(
+                *(
+                    client.post(DOORS[door], json={"text": text})
+                    for door, text in zip(["limited", "batched"] * 4, fresh(8), strict=True)
+                )
+            )
 
     before = len(box.model.script.runs)
     answers = asyncio.run(main())
@@ -400,9 +400,9 @@ def test_forty_who_hang_up_while_waiting_cost_the_next_caller_one_run_at_most() 
     with serving(seconds=0.3, naive__enabled=False, doors__limited__policies=rooms) as box:
 
         async def forty() -> None:
-            await asyncio.gather(*(
-                hang_up(box.port, DOORS["limited"], text, 0.15) for text in fresh(40)
-            ))
+            await asyncio.gather(
+                *(hang_up(box.port, DOORS["limited"], text, 0.15) for text in fresh(40))
+            )
 
         asyncio.run(forty())
         began = time.monotonic()
@@ -422,9 +422,7 @@ def test_hanging_up_right_after_sending_leaves_nothing_behind(
     box: Served, door: str, after_s: float
 ) -> None:
     async def many() -> None:
-        await asyncio.gather(*(
-            hang_up(box.port, DOORS[door], text, after_s) for text in fresh(3)
-        ))
+        await asyncio.gather(*(hang_up(box.port, DOORS[door], text, after_s) for text in fresh(3)))
 
     asyncio.run(many())
     assert box.quiet()["doors"][door]["in_progress"] == 0
