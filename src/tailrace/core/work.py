@@ -56,6 +56,10 @@ class Work:
     """Only equal keys share a batch; None runs alone."""
     caller: str = ""
     """Who asks, for policies that count by caller."""
+    yields: float = 0.0
+    """How much service (in cost) it lets pass before it; the class of the work."""
+    items: int = 1
+    """Pieces a caller brought at once, where one piece stands for all at admission."""
     deadline: float = inf
     """The moment after which the answer is useless."""
     batch_size: int = field(default=0, init=False)

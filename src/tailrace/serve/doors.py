@@ -73,7 +73,7 @@ class Pipeline:
         """
         try:
             try:
-                latest_start = door.admission.admit(work, door.lane.view(work.cost))
+                latest_start = door.admission.admit(work, door.lane.view(work))
             finally:
                 work.stamps.close("admit", self._clock.now())
             return door.lane.submit(work, latest_start)

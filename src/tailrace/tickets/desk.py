@@ -56,13 +56,13 @@ class Desk:
         self._closing = False
         self._running: tuple[Ticket, Work] | None = None
 
-    def view(self, cost: float) -> LaneView:
+    def view(self, work: Work | None = None) -> LaneView:
         """The line as a policy of this door sees it: the tickets that wait, not the lane's seats."""
-        tickets = self.ledger.waiting()
+        tickets, lane = self.ledger.waiting(), self._lane.view(work)
         return replace(
-            self._lane.view(cost),
+            lane,
             waiting=len(tickets),
-            free=0 if tickets or self._running else self._lane.view(cost).free,
+            free=0 if tickets or self._running else lane.free,
             start_in_s=self._start_in_s(tickets),
         )
 
@@ -76,7 +76,7 @@ class Desk:
         if self._closing:
             raise Draining
         work = Work(body, stamps, door=self.door, cost=cost)
-        self.admission.admit(work, self.view(cost))
+        self.admission.admit(work, self.view(work))
         ticket = self.ledger.submit(body, cost, self._clock.now())
         self._lane.events.emit(Admitted(self._lane.name, self.door))
         self._lane.events.emit(TicketMoved(None, State.QUEUED))

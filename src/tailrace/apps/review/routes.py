@@ -139,7 +139,7 @@ class ReviewRoutes:
             scores = await exchange.unless_left(box.pipeline.admit(door, work))
             box.cache.put(box.key(text), scores)
         except (Rejected, QueueTimeout) as error:
-            back_s = door.refuse(error, box.lane.view(box.lane.service.typical_cost))
+            back_s = door.refuse(error, box.lane.view())
             return problem_answer(error, door=door.name, back_s=back_s)
         except TailraceError as error:
             return problem_answer(error, door=door.name)
@@ -206,7 +206,7 @@ class ReviewRoutes:
                     ticket = box.desk.submit(text, cost, exchange.stamps)
                 except Rejected as error:
                     box.events.emit(Refused(box.lane.name, door.name, error.code))
-                    back_s = door.refuse(error, box.desk.view(cost))
+                    back_s = door.refuse(error, box.desk.view())
                     return problem_answer(error, door=door.name, back_s=back_s)
         location = {"Location": f"/api/queue/jobs/{ticket.id}"}
         return self._told(ticket, 202, {**(MISS if known is None else HIT), **location})
