@@ -24,8 +24,13 @@ _GELU_FLOOR = 0.17
 class Linears(Protocol):
     """How a graph multiplies rows with weights."""
 
-    def rows(self, x: str, *, after_gelu: bool = False) -> Callable[[str, FloatArray], str]:
-        """Prepare rows once; the returned function multiplies them with a named weight, no bias."""
+    def rows(
+        self, x: str, *, divisors: FloatArray | None = None, after_gelu: bool = False
+    ) -> Callable[[str, FloatArray], str]:
+        """Prepare rows once; the returned function multiplies them with a named weight, no bias.
+
+        `divisors`, one per column, say how much larger some columns are than the others.
+        """
 
 
 class FloatLinears:
@@ -34,9 +39,11 @@ class FloatLinears:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
 
-    def rows(self, x: str, *, after_gelu: bool = False) -> Callable[[str, FloatArray], str]:
+    def rows(
+        self, x: str, *, divisors: FloatArray | None = None, after_gelu: bool = False
+    ) -> Callable[[str, FloatArray], str]:
         """Rows as they are."""
-        del after_gelu
+        del divisors, after_gelu
 
         def multiply(name: str, weight: FloatArray) -> str:
             return self._graph.op("MatMul", x, self._graph.constant(f"{name}.weight", weight.T))
@@ -62,9 +69,17 @@ class RowInt8Linears:
         expand = graph.constant("zero_row", np.array([128], np.uint8))
         self._zeros = graph.op("Expand", expand, count)
 
-    def rows(self, x: str, *, after_gelu: bool = False) -> Callable[[str, FloatArray], str]:
-        """Quantise each row by its largest magnitude."""
+    def rows(
+        self, x: str, *, divisors: FloatArray | None = None, after_gelu: bool = False
+    ) -> Callable[[str, FloatArray], str]:
+        """Quantise each row by its largest magnitude.
+
+        A few columns of a norm's output are ten times larger than the rest and would take the steps
+        from them; dividing here and multiplying the weights instead changes nothing but that.
+        """
         graph = self._graph
+        if divisors is not None:
+            x = graph.op("Mul", x, graph.constant(f"{x}.smoothing", 1 / divisors))
         magnitude = x if after_gelu else graph.op("Abs", x)
         top = graph.op("ReduceMax", magnitude, self._last, keepdims=0)
         floor = _GELU_FLOOR if after_gelu else 1e-9
@@ -74,6 +89,7 @@ class RowInt8Linears:
         column = graph.op("Unsqueeze", scale, self._last)
 
         def multiply(name: str, weight: FloatArray) -> str:
+            weight = weight if divisors is None else weight * divisors
             steps = np.maximum(np.abs(weight).max(axis=1), 1e-9) / 127
             codes = np.clip(np.round(weight / steps[:, None]), -127, 127).astype(np.int8)
             product = graph.op(
@@ -134,7 +150,7 @@ class _Encoder:
         self._padding = self._write_padding()
         self._linears: Linears = RowInt8Linears(graph, x) if self._int8 else FloatLinears(graph)
         for number, layer in enumerate(self._weights.layers):
-            x = self._layer(layer, f"layer{number}", x)
+            x = self._layer(layer, number, x)
         return graph.op("Reshape", x, self._by_token, out="last_hidden_state")
 
     def _embed(self) -> str:
@@ -180,8 +196,10 @@ class _Encoder:
         much_less = graph.op("Mul", padded, graph.constant("much_less", np.float32(-10000)))
         return graph.op("Unsqueeze", much_less, graph.constant("axes", np.array([1, 2], np.int64)))
 
-    def _layer(self, layer: Layer, name: str, x: str) -> str:
-        context, carried = self._attention(layer, name, x)
+    def _layer(self, layer: Layer, number: int, x: str) -> str:
+        name = f"layer{number}"
+        multiply = self._linears.rows(x, divisors=self._divisors(2 * number))
+        context, carried = self._attention(layer, name, multiply)
         part = "attention.output.dense"
         dense = layer.linears[part]
         y = self._linears.rows(context)(f"{name}.{part}", dense.weight)
@@ -189,7 +207,8 @@ class _Encoder:
         x = self._close(layer, "attention.output", name, y, bias, skip=x)
         part = "intermediate.dense"
         dense = layer.linears[part]
-        y = self._linears.rows(x)(f"{name}.{part}", dense.weight)
+        multiply = self._linears.rows(x, divisors=self._divisors(2 * number + 1))
+        y = multiply(f"{name}.{part}", dense.weight)
         inner_bias = self._graph.constant(f"{name}.{part}.bias", dense.bias)
         y = self._graph.op("BiasGelu", y, inner_bias, domain=CONTRIB)
         dense = layer.linears["output.dense"]
@@ -204,7 +223,13 @@ class _Encoder:
         y = self._graph.op("Add", y, skip)
         return self._norm(y, layer.norms[f"{part}.LayerNorm"], f"{name}.{part}")
 
-    def _attention(self, layer: Layer, name: str, x: str) -> tuple[str, FloatArray]:
+    def _divisors(self, place: int) -> FloatArray | None:
+        smoothing = self._weights.smoothing
+        return None if smoothing is None else smoothing[place]
+
+    def _attention(
+        self, layer: Layer, name: str, multiply: Callable[[str, FloatArray], str]
+    ) -> tuple[str, FloatArray]:
         """The context rows, and the value bias, which the caller carries past the attention.
 
         Exact savings: a key bias adds the same to all scores of a query, so softmax does not see it;
@@ -216,7 +241,6 @@ class _Encoder:
             layer.linears[f"attention.self.{part}"] for part in ("query", "key", "value")
         )
         shrink = np.float32(1 / np.sqrt(size.hidden // size.heads))
-        multiply = self._linears.rows(x)
         q = multiply(f"{name}.query", query.weight * shrink)
         q = graph.op("Add", q, graph.constant(f"{name}.query.bias", query.bias * shrink))
         k = multiply(f"{name}.key", key.weight)
