@@ -29,6 +29,11 @@ class Stamps:
         self._parts[part] = self._parts.get(part, 0.0) + at - self._last
         self._last = at
 
+    def follow(self, other: "Stamps") -> None:
+        """Append the parts of a chain that began where this one stands."""
+        for part, seconds in other.parts().items():
+            self.close(part, self._last + seconds)
+
     @property
     def last(self) -> float:
         """The moment of the latest stamp."""
