@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
+from cuttable import Wire
 from review_guest import Guest
 
 import tailrace.apps.review
@@ -23,7 +24,8 @@ def test_the_page_obeys_a_strict_policy(box_url):
 
 def test_no_outside_request_and_a_quiet_console(guest: Guest):
     guest.page.add_init_script(
-        "addEventListener('securitypolicyviolation', e => console.error('policy', e.violatedDirective))"
+        "addEventListener('securitypolicyviolation',"
+        " e => console.error('policy', e.violatedDirective))"
     )
     guest.open(n=2)
     guest.send()
@@ -42,27 +44,25 @@ def test_every_vendored_file_has_its_licence():
         assert (folder / "LICENSE").is_file(), folder
 
 
-def test_the_stream_resumes_where_it_was_cut(guest: Guest):
-    stats = httpx.get(f"{guest.url}/api/stats").json()
-    marks = []
-
-    def cut(route):
-        marks.append(route.request.headers.get("last-event-id"))
-        if len(marks) == 1:
-            body = f"retry: 50\nid: 41\nevent: stats\ndata: {json.dumps(stats)}\n\n"
-            route.fulfill(status=200, content_type="text/event-stream", body=body)
-        else:
-            route.continue_()
-
-    guest.page.route("**/api/events*", cut)
-    guest.open()
-    guest.page.wait_for_selector("#link-state[data-link=live]")
-    for _ in range(100):
-        if len(marks) > 1:
-            break
-        guest.page.wait_for_timeout(50)
-    assert marks[:2] == [None, "41"]
-    guest.page.wait_for_selector("#link-state[data-link=live]")
+def test_the_stream_resumes_where_it_was_cut(guest: Guest, box_url):
+    wire = Wire(box_url)
+    try:
+        guest.url = wire.url
+        guest.open()
+        guest.page.wait_for_selector("#link-state[data-link=live]")
+        wire.cut()
+        for _ in range(200):
+            if len(wire.streams()) > 1:
+                break
+            guest.page.wait_for_timeout(50)
+        first, second = (data.lower() for data in wire.streams()[:2])
+        assert b"last-event-id" not in first
+        assert re.search(rb"last-event-id: \d+", second), "it says where it stopped"
+        guest.page.wait_for_selector("#link-state[data-link=live]")
+        guest.send()
+        assert guest.page.locator("#rows > tr").count() == 12
+    finally:
+        wire.close()
 
 
 def test_without_a_stream_it_polls(guest: Guest):

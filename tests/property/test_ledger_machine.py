@@ -40,9 +40,7 @@ class LedgerAgainstList(RuleBasedStateMachine):
         self.state[ticket_id] = after
 
     def forget_old(self) -> None:
-        while self.ended and (
-            len(self.ended) > KEPT_MAX or self.ended[0][1] + KEEP_S <= self.now
-        ):
+        while self.ended and (len(self.ended) > KEPT_MAX or self.ended[0][1] + KEEP_S <= self.now):
             self.ended.pop(0)
 
     def return_overdue(self) -> None:

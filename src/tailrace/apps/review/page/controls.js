@@ -118,7 +118,13 @@ function drawTitle(n) {
 
 function drawRunLine() {
   const run = state.run;
-  if (!run) return;
+  const others = Object.values(state.runs).filter(Boolean).length > 1;
+  $("ghosts").parentElement.hidden = !others;
+  $("csv").hidden = $("json").hidden = !run;
+  if (!run) {
+    setText($("run-line"), t(guests().length === 1 ? "run.none.one" : "run.none", { n: count(guests().length) }));
+    return;
+  }
   const s = summarise(run);
   const key = run.phase === "running" ? "run.running" : run.phase === "done" ? "run.done" : `run.${run.phase}`;
   setText($("run-line"), t(key, {

@@ -8,7 +8,7 @@ import { state, tell } from "./state.js";
 
 const POLL_MS = 1000;
 const READY_MS = 1500;
-const STREAM_TRIES = 3;
+const STREAM_TRIES = 2;
 
 /** @type {EventSource|null} */
 let source = null;

@@ -6,11 +6,12 @@
 import { curlOf } from "./api.js";
 import { drawBand, drawGhosts, makeTrack } from "./band.js";
 import { copy } from "./copy.js";
+import { guests } from "./crowd.js";
 import { makeDetail } from "./detail.js";
 import { $, el, setText, setVars } from "./dom.js";
 import { count, mark, ms, score } from "./format.js";
 import { t } from "./i18n.js";
-import { DOORS, endOf, fateOf, inferOf, on, state, tell, topicsOf, waitOf } from "./state.js";
+import { DOORS, endOf, fateOf, inferOf, newRow, on, state, tell, topicsOf, waitOf } from "./state.js";
 import { topicName } from "./topics.js";
 
 /** @type {Map<number, {tr: HTMLElement, cells: Record<string, HTMLElement>, track: HTMLElement}>} */
@@ -23,11 +24,19 @@ export function startTable() {
   on("run", (run) => { if (run) show(run); });
   on("row", ({ run, row }) => { if (run === state.run) drawRow(row); });
   on("choice", redraw);
+  on("model", redraw);
+  redraw();
 }
 
 /** Build or rebuild everything, after a new run or in a new language. */
 export function redraw() {
-  if (state.run) show(state.run, true);
+  show(state.run || preview(), true);
+}
+
+/** Before anybody is sent: the guests at the door, so that the table never stands empty. */
+function preview() {
+  return { door: state.door, phase: "preview", crowd: "", clock: guests().length === 1 ? "browser" : "box",
+    t0: performance.now(), rows: guests().map((text, i) => newRow(i, text)) };
 }
 
 function show(run, anew = false) {
@@ -35,10 +44,12 @@ function show(run, anew = false) {
     shownRun = run;
     rows.clear();
     $("rows").replaceChildren(...run.rows.map(makeRow));
-    $("table-empty").hidden = true;
-    $("table-wrap").hidden = false;
+    $("table-empty").hidden = run.rows.length > 0;
+    $("table-wrap").hidden = run.rows.length === 0;
+    $("table").dataset.phase = run.phase;
   }
   setText($("rt-clock"), t(run.clock === "box" ? "by.box" : "by.browser"));
+  $("table").dataset.phase = run.phase;
   if (run.phase !== "running") for (const row of run.rows) if (row.phase !== "done") drawRow(row);
   cancelAnimationFrame(frame);
   tick();
@@ -116,6 +127,7 @@ function drawRow(row) {
 }
 
 function badge(row, fate) {
+  if (shownRun.phase === "preview") return el("span.badge.sent", {}, "–");
   const cut = shownRun.phase !== "running" && (fate === "sent" || fate === "ticket");
   if (cut) return el("span.badge.sent", {}, t("badge.cut"));
   if (fate === "sent") return el("span.badge.sent", {}, t("badge.sent"));
@@ -168,6 +180,7 @@ function tick() {
 function drawAxis() {
   const step = niceStep(scale);
   const axis = $("axis");
+  if (shownRun.phase === "preview") { axis.replaceChildren(); axis.dataset.key = ""; return; }
   const key = `${scale.toFixed(1)} ${document.documentElement.lang}`;
   if (axis.dataset.key === key) return;
   axis.dataset.key = key;
