@@ -8,6 +8,8 @@ class TailraceError(Exception):
     """Something went wrong inside tailrace."""
 
     code = "internal"
+    back_s: tuple[float, float] | None = None
+    """When the caller should come back: by the whole second, and exactly; set where that is known."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or (type(self).__doc__ or "").split("\n", 1)[0])

@@ -39,6 +39,7 @@ class Exchange:
         self.request = request
         self.clock = clock
         self.stamps = Stamps(request.scope[ARRIVED])
+        self.caller = ""
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
@@ -76,16 +77,19 @@ class Exchange:
 
 
 async def answer(
-    request: Request, clock: Clock, endpoint: Callable[[Exchange], Awaitable[Answer]]
+    request: Request,
+    clock: Clock,
+    endpoint: Callable[[Exchange], Awaitable[Answer]],
+    on_error: Callable[[TailraceError], Answer] = problem_answer,
 ) -> Response:
-    """Run an endpoint and send what it answers, stamped; its typed errors go back as problems."""
+    """Run an endpoint and send what it answers, stamped; `on_error` gives its typed errors a shape."""
     exchange = Exchange(request, clock)
     try:
         made = await endpoint(exchange)
     except CallerLeft:
         return Response(status_code=CALLER_LEFT)
     except TailraceError as error:
-        made = problem_answer(error)
+        made = on_error(error)
     exchange.stamps.close("serialize", clock.now())
     headers = {**made.headers, SERVER_TIMING: server_timing(exchange.stamps.parts())}
     return Response(made.body, made.status, headers)

@@ -5,10 +5,10 @@ dialects call this and know nothing of lanes; this knows nothing of their shapes
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from tailrace.cache.port import Cache
 from tailrace.core.clock import Clock
 from tailrace.core.errors import InputError, LaneFull, TailraceError
 from tailrace.core.events import CacheLookup, Refused
-from tailrace.core.lane import Lane
+from tailrace.core.lane import Lane, Runner
 from tailrace.core.work import Run, Stamps, Work
 from tailrace.models.errors import BadOutput
 from tailrace.models.port import FloatArray, ModelInfo
@@ -44,18 +44,8 @@ class WrongKind(InputError):
     code = "wrong-kind"
 
 
-class Encoder(Protocol):
-    """What a served model must offer: one run over inputs made of tokens."""
-
-    @property
-    def info(self) -> ModelInfo:
-        """What it is."""
-
-    def run_tokens(self, batch: Sequence[Tokens]) -> FloatArray:
-        """One answer per input, in order, on the calling thread."""
-
-    def close(self) -> None:
-        """Let go of the weights."""
+Infer = Callable[[Sequence[Tokens]], FloatArray]
+"""One run of a model: an answer per input, in order, on the calling thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +94,7 @@ class ServedModel:
     def __init__(
         self,
         name: str,
-        encoder: Encoder,
+        info: ModelInfo,
         lane: Lane,
         door: Door,
         *,
@@ -113,7 +103,7 @@ class ServedModel:
         bulk_yields: float,
     ) -> None:
         self.name = name
-        self.encoder = encoder
+        self.info = info
         self.lane = lane
         self.door = door
         self.cache = cache
@@ -133,7 +123,7 @@ class ServedModel:
 
         """
         if not terms.truncate and any(item.truncated for item in items):
-            raise TooLong(f"The text is longer than the {self.encoder.info.max_tokens} tokens read.")
+            raise TooLong(f"The text is longer than the {self.info.max_tokens} tokens read.")
         keys = [self._key(item) for item in items]
         with exchange.part("cache"):
             known = [self.cache.get(key) for key in keys]
@@ -157,7 +147,7 @@ class ServedModel:
         )
 
     def _key(self, item: Item) -> tuple[str, tuple[int, ...]]:
-        return (self.encoder.info.fingerprint, tuple(item.tokens.ids))
+        return (self.info.fingerprint, tuple(item.tokens.ids))
 
     def _enter(
         self,
@@ -172,13 +162,17 @@ class ServedModel:
         now = exchange.clock.now()
         until = terms.deadline
         new = {keys[i]: i for i in missing if not self.flights.under_way(keys[i], until)}
-        whole = self._work(Stamps(now), sum(float(len(items[i].tokens.ids)) for i in new.values()), terms)
+        whole = self._work(
+            Stamps(now), sum(float(len(items[i].tokens.ids)) for i in new.values()), terms
+        )
         whole.items = len(new)
         try:
             latest = self.door.admission.admit(whole, self.lane.view(whole)) if new else inf
             if self.lane.waiting + len(new) > self.lane.waiting_max:
                 raise LaneFull(f"This needs {len(new)} seats of {self.lane.waiting_max}.")
         except TailraceError as refusal:
+            exchange.stamps.close("admit", exchange.clock.now())
+            refusal.back_s = self.door.refuse(refusal, self.lane.view())
             self.lane.events.emit(Refused(self.lane.name, self.door.name, refusal.code))
             raise
         futures = []
@@ -222,22 +216,21 @@ async def _all(futures: Sequence[asyncio.Future[Any]]) -> list[Any]:
         raise
 
 
-def runner(encoder: Encoder, threads: InferenceThreads) -> Any:
-    """The lane's callable for an encoder: a batch of tokens on one inference thread."""
+def runner(infer: Infer, threads: InferenceThreads) -> Runner:
+    """The lane's callable for a model: a batch of tokens on one inference thread."""
 
     def run_batch(batch: Sequence[Tokens], run: Run) -> list[FloatArray | Exception]:
         run.mark("tokenize")
-        answers = encoder.run_tokens(batch)
+        answers = infer(batch)
         run.mark("infer")
-        finite = np.isfinite(answers).reshape(len(batch), -1).all(axis=1)
+        finite = [bool(np.isfinite(answer).all()) for answer in answers]
         made: list[FloatArray | Exception] = [
             answer if good else BadOutput() for answer, good in zip(answers, finite, strict=True)
         ]
         run.mark("post")
         return made
 
-    async def infer(batch: Sequence[Tokens], run: Run) -> list[FloatArray | Exception]:
+    async def run(batch: Sequence[Tokens], run: Run) -> Sequence[Any]:
         return await threads.call(run_batch, batch, run)
 
-    return infer
-
+    return run
