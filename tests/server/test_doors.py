@@ -1,6 +1,7 @@
 """Four doors to one model, by real clients on a real port."""
 
 import asyncio
+import itertools
 import json
 import time
 from collections import Counter
@@ -38,7 +39,7 @@ def test_limited_runs_one_by_one_and_nobody_waits_longer_than_the_seats_ahead(bo
     waits = sorted(c.body["waited_ms"] for c in callers)
     slowest = max(c.body["inference_ms"] for c in callers)
     assert waits[-1] <= 5 * slowest * 1.25
-    gaps = [later - earlier for earlier, later in zip(waits, waits[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(waits)]
     assert min(gaps) >= 0.5 * min(c.body["inference_ms"] for c in callers)
 
 
@@ -386,7 +387,7 @@ def test_who_waits_too_long_gets_503_at_that_moment_and_is_told_when_to_return()
 
 
 async def hang_up(port: int, path: str, text: str, after_s: float) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    _reader, writer = await asyncio.open_connection("127.0.0.1", port)
     body = json.dumps({"text": text}).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
