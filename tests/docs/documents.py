@@ -28,7 +28,7 @@ reference = _reference()
 
 def code_blocks(page: Path, language: str) -> list[str]:
     """The fenced blocks of one language."""
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
 def named(pages: tuple[Path, ...]) -> list[str]:
