@@ -2,7 +2,7 @@
 
 import { $, el, setText } from "./dom.js";
 import { bytes, count, duration } from "./format.js";
-import { t } from "./i18n.js";
+import { knows, t } from "./i18n.js";
 import { DOORS, on, SIGN, state } from "./state.js";
 
 const MOST_PLACES = 24;
@@ -55,11 +55,17 @@ function naiveText(s) {
   if (!s.naive) return t("naive.off");
   const holes = {
     running: count(s.naive.running), restarts: count(s.naive.restarts), rss: bytes(s.naive.rss_bytes),
-    limit: bytes(s.naive.limit_bytes), why: s.naive.killed_because || "–",
+    limit: bytes(s.naive.limit_bytes), why: whyOf(s.naive.killed_because),
   };
-  if (s.naive.state !== "ready") return t("naive.starting", holes);
+  if (s.naive.state !== "ready") return t(s.naive.restarts ? "naive.starting" : "naive.first", holes);
   if (!s.naive.restarts) return t("naive.ready", holes);
   return t(s.naive.killed_because ? "naive.ready.why" : "naive.ready.restarts", holes);
+}
+
+/** The box's word for why the child died, in the language of the page where it is known. */
+function whyOf(reason) {
+  if (!reason) return t("why.unknown");
+  return knows(`why.${reason}`) ? t(`why.${reason}`) : reason;
 }
 
 function drawTally(s) {
