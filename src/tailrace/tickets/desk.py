@@ -5,6 +5,7 @@ Knows ledgers only by their port, and nothing of HTTP.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,7 +35,8 @@ class Place:
 class Desk:
     """Tickets of one door over one lane.
 
-    `lease_s` must exceed the longest run; `sweep_every_s` is how often old results are dropped.
+    `lease_s` must exceed the longest run; `sweep_every_s` is how often old results are dropped;
+    `answered` is told body and result of every ticket that the lane answered.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Desk:
         clock: Clock,
         lease_s: float = 600.0,
         sweep_every_s: float = 5.0,
+        answered: Callable[[Any, Any], None] | None = None,
     ) -> None:
         self.door = door
         self.ledger = ledger
@@ -55,6 +58,7 @@ class Desk:
         self._clock = clock
         self._lease_s = lease_s
         self._sweep_every_s = sweep_every_s
+        self._answered = answered
         self._arrived = asyncio.Event()
         self._closing = False
         self._running: tuple[Ticket, Work] | None = None
@@ -163,6 +167,8 @@ class Desk:
             outcome = Outcome(error=error)
         finally:
             self._running = None
+        if self._answered is not None and outcome.error is None:
+            self._answered(ticket.body, outcome.result)
         parts = work.stamps.parts()
         outcome = replace(
             outcome,
