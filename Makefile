@@ -38,5 +38,8 @@ fix: setup ## let the tools mend what they can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+bench-doors: setup ## what the four doors do with a crowd; writes bench/results/DATE/doors.md
+	@$(BIN)/python bench/doors.py
+
 clean: ## forget the environment
 	rm -rf $(VENV)

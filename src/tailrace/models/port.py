@@ -64,10 +64,16 @@ class Embedder(Protocol):
     def info(self) -> ModelInfo:
         """What this model is."""
 
-    def embed(self, texts: Sequence[str], run: Run) -> list[FloatArray | Exception]:
-        """One unit vector per text, in order; exceptions and marks as in CrossEncoder.score."""
+    def embed(
+        self, texts: Sequence[str], run: Run, *, prompt: str | None = None
+    ) -> list[FloatArray | Exception]:
+        """One unit vector per text, in order; exceptions and marks as in CrossEncoder.score.
 
-    def cost(self, text: str) -> float:
+        `prompt` names one of the prompts the model was trained with (`info.detail["prompts"]`);
+        another name raises UnknownPrompt, None puts nothing before the text.
+        """
+
+    def cost(self, text: str, *, prompt: str | None = None) -> float:
         """Tokens the model will read for this text."""
 
     def close(self) -> None:

@@ -1,0 +1,246 @@
+"""The HTTP entries of the review box: the four doors under /api, and what can be looked at.
+
+Bodies and headers only; what happens behind them is the box's.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from math import inf
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tailrace.apps.review.box import ReviewBox
+from tailrace.apps.review.schemas import JOB, PREDICTION, TEXT_BODY, documented
+from tailrace.apps.review.snapshot import model_card, snapshot
+from tailrace.core.errors import InputError, QueueTimeout, Rejected, TailraceError
+from tailrace.core.events import Refused, Settled
+from tailrace.core.lane import ON_MODEL
+from tailrace.core.work import Work
+from tailrace.serve.body import read_json, text_field
+from tailrace.serve.doors import Door
+from tailrace.serve.exchange import Exchange, answer
+from tailrace.serve.problems import Answer, json_answer, problem_answer
+from tailrace.tickets.port import State, Ticket
+from tailrace.wire.headers import (
+    X_API_KEY,
+    X_BATCH_SIZE,
+    X_CACHE,
+    X_DEADLINE_MS,
+    retry_after,
+)
+
+HIT, MISS = {X_CACHE: "hit"}, {X_CACHE: "miss"}
+
+
+class ReviewRoutes:
+    """The endpoints over one box."""
+
+    def __init__(self, box: ReviewBox) -> None:
+        self._box = box
+        self.router = APIRouter(prefix="/api", tags=["reviews"])
+        self._add("POST", "/naive/predict", self._naive, **TEXT_BODY, **PREDICTION)
+        self._add("POST", "/limited/predict", self._reply("limited"), **TEXT_BODY, **PREDICTION)
+        self._add("POST", "/batched/predict", self._reply("batched"), **TEXT_BODY, **PREDICTION)
+        self._add("POST", "/queue/jobs", self._submit, **TEXT_BODY, **JOB)
+        self._add("GET", "/queue/jobs/{job_id}", self._job, **JOB)
+        self._add("GET", "/stats", self._stats)
+        self._add("GET", "/model", self._model)
+
+    def _add(
+        self,
+        method: str,
+        path: str,
+        endpoint: Callable[[Exchange], Awaitable[Answer]],
+        **schema: Any,
+    ) -> None:
+        async def entry(request: Request) -> Response:
+            return await answer(request, self._box.clock, endpoint)
+
+        about = documented(path)
+        name = f"{method.lower()}{path}".replace("/", "_").replace("{", "").replace("}", "")
+        self.router.add_api_route(
+            path,
+            entry,
+            methods=[method],
+            name=name,
+            operation_id=name,
+            **about,
+            openapi_extra=schema,
+        )
+
+    # -- what every door does first -----------------------------------------------------------
+
+    @contextmanager
+    def _inside(self, door: str) -> Iterator[None]:
+        self._box.in_progress[door] += 1
+        try:
+            yield
+        finally:
+            self._box.in_progress[door] -= 1
+
+    async def _text(self, exchange: Exchange) -> str:
+        settings = self._box.settings
+        with exchange.part("parse"):
+            body = await read_json(exchange.request, settings.server.body_max_bytes)
+            return text_field(body, "text", settings.review.text_max_chars)
+
+    def _known(self, exchange: Exchange, door: str, text: str) -> Any | None:
+        with exchange.part("cache"):
+            return self._box.pipeline.known(door, self._box.key(text), self._box.lane)
+
+    def _work(self, exchange: Exchange, door: str, text: str) -> Work:
+        request = exchange.request
+        deadline = inf
+        given = request.headers.get(X_DEADLINE_MS)
+        if given is not None:
+            try:
+                allowed_ms = float(given)
+            except ValueError:
+                allowed_ms = -1.0
+            if not 0 < allowed_ms < inf:
+                raise InputError(f"{X_DEADLINE_MS} must be a positive number of milliseconds.")
+            deadline = exchange.stamps.start + allowed_ms / 1000
+        caller = request.headers.get(X_API_KEY) or (request.client.host if request.client else "")
+        return self._box.work(text, door, exchange.stamps, deadline, caller)
+
+    def _prediction(
+        self, door: str, scores: Any, waited_s: float, service_s: float
+    ) -> dict[str, Any]:
+        return {
+            "topics": self._box.topics.ranked(scores),
+            "waited_ms": round(waited_s * 1000, 3),
+            "inference_ms": round(service_s * 1000, 3),
+            "door": door,
+            "model": self._box.model.info.name,
+        }
+
+    # -- reply: limited and batched -----------------------------------------------------------
+
+    def _reply(self, name: str) -> Callable[[Exchange], Awaitable[Answer]]:
+        door = self._box.doors[name]
+
+        async def endpoint(exchange: Exchange) -> Answer:
+            with self._inside(name):
+                return await self._through_lane(exchange, door)
+
+        return endpoint
+
+    async def _through_lane(self, exchange: Exchange, door: Door) -> Answer:
+        box = self._box
+        text = await self._text(exchange)
+        known = self._known(exchange, door.name, text)
+        if known is not None:
+            return json_answer(self._prediction(door.name, known, 0.0, 0.0), 200, HIT)
+        try:
+            with exchange.part("admit"):
+                work = self._work(exchange, door.name, text)
+                seat = box.pipeline.admit(door, work)
+            scores = await exchange.unless_left(seat)
+            box.cache.put(box.key(text), scores)
+        except (Rejected, QueueTimeout) as error:
+            back_s = door.refuse(error, box.lane.view(box.lane.service.typical_cost))
+            return problem_answer(error, door=door.name, back_s=back_s)
+        except TailraceError as error:
+            return problem_answer(error, door=door.name)
+        parts = exchange.stamps.parts()
+        waited_s = parts["wait"] + parts["batch"]
+        body = self._prediction(door.name, scores, waited_s, sum(parts[part] for part in ON_MODEL))
+        return json_answer(body, 200, {**MISS, X_BATCH_SIZE: str(work.batch_size)})
+
+    # -- naive --------------------------------------------------------------------------------
+
+    async def _naive(self, exchange: Exchange) -> Answer:
+        with self._inside("naive"):
+            return await self._at_once(exchange)
+
+    async def _at_once(self, exchange: Exchange) -> Answer:
+        box = self._box
+        text = await self._text(exchange)
+        known = self._known(exchange, "naive", text)
+        if known is not None:
+            return json_answer(self._prediction("naive", known, 0.0, 0.0), 200, HIT)
+        if box.child is None:
+            raise InputError("The naive door is switched off (naive.enabled).")
+        with exchange.part("admit"):
+            body = {"text": text, "labels": list(box.topics.labels)}
+            asked = box.child.ask(body)
+        try:
+            made = await exchange.unless_left(asked)
+        except TailraceError as error:
+            exchange.stamps.close("infer", box.clock.now())
+            self._tell("naive", error.code, 0.0)
+            back_s = (box.child.start_s + 1, box.child.start_s)
+            restarting = error.code in {"model-died", "model-restarting"}
+            return problem_answer(error, door="naive", back_s=back_s if restarting else None)
+        for part, at in made.marks:
+            exchange.stamps.close(part, at)
+        exchange.stamps.close("handover", box.clock.now())
+        box.cache.put(box.key(text), made.result)
+        parts = exchange.stamps.parts()
+        service_s = sum(parts.get(part, 0.0) for part in ON_MODEL)
+        self._tell("naive", "done", service_s)
+        body = self._prediction("naive", made.result, parts["wait"], service_s)
+        return json_answer(body, 200, {**MISS, X_BATCH_SIZE: "1"})
+
+    def _tell(self, door: str, outcome: str, service_s: float) -> None:
+        settled = Settled(door, door, outcome, 0.0, service_s, int(outcome == "done"))
+        self._box.events.emit(settled)
+
+    # -- tickets ------------------------------------------------------------------------------
+
+    async def _submit(self, exchange: Exchange) -> Answer:
+        with self._inside("queue"):
+            return await self._ticket(exchange)
+
+    async def _ticket(self, exchange: Exchange) -> Answer:
+        box, door = self._box, self._box.doors["queue"]
+        text = await self._text(exchange)
+        known = self._known(exchange, "queue", text)
+        with exchange.part("admit"):
+            if known is not None:
+                ticket = box.desk.submit_known(text, known)
+            else:
+                cost = box.model.cost(text, box.topics.labels)
+                try:
+                    ticket = box.desk.submit(text, cost, exchange.stamps)
+                except Rejected as error:
+                    box.events.emit(Refused(box.lane.name, door.name, error.code))
+                    back_s = door.refuse(error, box.desk.view(cost))
+                    return problem_answer(error, door=door.name, back_s=back_s)
+        location = {"Location": f"/api/queue/jobs/{ticket.id}"}
+        return self._told(ticket, 202, {**(MISS if known is None else HIT), **location})
+
+    async def _job(self, exchange: Exchange) -> Answer:
+        with exchange.part("cache"):
+            ticket = self._box.desk.ledger.get(exchange.request.path_params["job_id"])
+        return self._told(ticket, 200, {"Cache-Control": "no-store"})
+
+    def _told(self, ticket: Ticket, status: int, headers: dict[str, str]) -> Answer:
+        place = self._box.desk.place(ticket)
+        body: dict[str, Any] = {
+            "job_id": ticket.id,
+            "status": str(ticket.state),
+            "position": place.ahead,
+            "eta_seconds": None if place.eta_s is None else round(place.eta_s, 3),
+        }
+        if place.eta_s is not None:
+            headers = headers | retry_after(place.eta_s)
+        if ticket.state is State.DONE:
+            body["result"] = {"topics": self._box.topics.ranked(ticket.result)}
+        if ticket.error is not None:
+            body["error"] = {"code": ticket.error.code, "detail": str(ticket.error)}
+        if ticket.waited_s is not None and ticket.service_s is not None:
+            body["waited_ms"] = round(ticket.waited_s * 1000, 3)
+            body["inference_ms"] = round(ticket.service_s * 1000, 3)
+        return json_answer(body, status, headers)
+
+    # -- looking ------------------------------------------------------------------------------
+
+    async def _stats(self, exchange: Exchange) -> Answer:  # noqa: ARG002 - the endpoint's shape
+        return json_answer(snapshot(self._box), headers={"Cache-Control": "no-store"})
+
+    async def _model(self, exchange: Exchange) -> Answer:  # noqa: ARG002 - the endpoint's shape
+        return json_answer(model_card(self._box))

@@ -1,0 +1,53 @@
+"""How the command line speaks: rich on a terminal, plain otherwise; errors in one line, exit code 2."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from tailrace.serve.settings import BadConfiguration
+
+PIPE_WIDTH = 150
+"""Columns of a table that goes to a file or a pipe."""
+
+out = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+err = Console(stderr=True, highlight=False)
+
+
+def fail(message: str) -> NoReturn:
+    """One line on standard error, exit code 2."""
+    err.print(f"[bold red]tailrace:[/] {message}", soft_wrap=True)
+    raise typer.Exit(2)
+
+
+def fail_configuration(bad: BadConfiguration) -> NoReturn:
+    """All mistakes with their paths, exit code 2."""
+    count = len(bad.mistakes)
+    err.print(
+        f"[bold red]tailrace:[/] {count} mistake{'s' if count > 1 else ''} in the configuration"
+    )
+    for path, what in bad.mistakes:
+        err.print(f"  [bold]{path}[/]: {what}", soft_wrap=True)
+    raise typer.Exit(2)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, float], None]]:
+    """A bar for what takes longer than a second; gone when the block ends."""
+    columns = (
+        TextColumn("{task.description:<32}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=err, transient=True) as bars:
+        bar = bars.add_task("starting", total=1.0)
+
+        def tell(what: str, share: float) -> None:
+            bars.update(bar, description=what, completed=share)
+
+        yield tell

@@ -1,0 +1,20 @@
+"""The command `tailrace` and its verbs."""
+
+import typer
+
+from tailrace.cli.burst import burst
+from tailrace.cli.serve import serve
+
+app = typer.Typer(
+    name="tailrace",
+    help="A slow model and a crowd: serve it honestly, measure every millisecond.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+app.command()(serve)
+app.command()(burst)
+
+if __name__ == "__main__":
+    app()

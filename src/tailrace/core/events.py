@@ -1,0 +1,111 @@
+"""The one hook through which everything that happens can be watched.
+
+Whoever raises an event does not know who listens; a listener that fails is logged and never felt.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something happened; subclasses say what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted(Event):
+    """Work took a seat."""
+
+    lane: str
+    door: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(Event):
+    """Work was turned away, with the code of the reason."""
+
+    lane: str
+    door: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted(Event):
+    """A batch went to the model."""
+
+    lane: str
+    doors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished(Event):
+    """The model let go of a batch, in whatever way."""
+
+    lane: str
+    items: int
+    seconds: float
+    failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Settled(Event):
+    """One piece of admitted work came to its end.
+
+    `outcome` is done, failed, queue-timeout, model-timeout or left.
+    """
+
+    lane: str
+    door: str
+    outcome: str
+    wait_s: float
+    service_s: float
+    batch_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLookup(Event):
+    """An answer was looked up."""
+
+    door: str
+    hit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TicketMoved(Event):
+    """A ticket changed its state; `before` is None for a new one."""
+
+    before: str | None
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChildRestarted(Event):
+    """A model's process was found dead and is being started again."""
+
+    name: str
+    reason: str
+
+
+Listener = Callable[[Event], None]
+
+
+class Events:
+    """Hands each event to every listener, in the order in which they subscribed."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+
+    def subscribe(self, listener: Listener) -> None:
+        """Have `listener` called with every event from now on, in the thread that raised it."""
+        self._listeners.append(listener)
+
+    def emit(self, event: Event) -> None:
+        """Tell everybody; never raises."""
+        for listener in self._listeners:
+            try:
+                listener(event)
+            except Exception:
+                log.exception("a listener failed on %s", type(event).__name__)

@@ -1,0 +1,373 @@
+"""The lane: one model, one waiting room, a fixed number of batches in flight.
+
+The lane enforces what admission decided: it answers at the latest start and at the deadline by itself,
+frees the seat of a caller who leaves, and keeps a failing item, or a failing model, from taking others
+along. It knows nothing of HTTP, of policies, or of what a model is: it takes a callable.
+
+Everything here runs on one event loop; only `Batch`, as a `Run`, is read from the model's threads.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from math import inf, isfinite
+from typing import Any
+
+from tailrace.core.admission import LaneView
+from tailrace.core.batch import BatchRule
+from tailrace.core.clock import Clock
+from tailrace.core.errors import (
+    Draining,
+    LaneFull,
+    ModelError,
+    ModelTimeout,
+    QueueTimeout,
+    TailraceError,
+)
+from tailrace.core.estimate import ServiceTime, residual_s, start_in_s
+from tailrace.core.events import Admitted, Events, RunFinished, RunStarted, Settled
+from tailrace.core.seats import Batch, Seat
+from tailrace.core.work import Run, Work
+
+log = logging.getLogger(__name__)
+
+Runner = Callable[[Sequence[Any], Run], Awaitable[Sequence[Any]]]
+"""Runs payloads as one inference: a result per payload, an exception in the place of one that failed."""
+
+ON_MODEL = ("tokenize", "infer", "post")
+"""The parts that are the model's own time."""
+
+
+class Lane:
+    """One model's line.
+
+    `run` is awaited for at most `slots` batches at a time. `waiting_max` bounds the waiting room
+    whatever the policies say; `run_max_s` is the longest a caller waits for a run that has begun.
+    `service` learns from every clean run.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        run: Runner,
+        *,
+        clock: Clock,
+        slots: int = 1,
+        batch: BatchRule | None = None,
+        service: ServiceTime | None = None,
+        events: Events | None = None,
+        waiting_max: int = 1000,
+        run_max_s: float = inf,
+    ) -> None:
+        self.name = name
+        self.slots = slots
+        self.waiting_max = waiting_max
+        self.run_max_s = run_max_s
+        self.batch = batch or BatchRule()
+        self.service = service or ServiceTime()
+        self.events = events or Events()
+        self._run = run
+        self._clock = clock
+        self._waiting: deque[Seat] = deque()
+        self._batches: list[Batch] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._draining = False
+        self._quiet = asyncio.Event()
+
+    # -- looking in ---------------------------------------------------------------------------
+
+    @property
+    def waiting(self) -> int:
+        """Pieces of work that hold a seat and have no place in a batch yet."""
+        return len(self._waiting)
+
+    @property
+    def running(self) -> int:
+        """Pieces of work on the model, or in a batch that is gathering."""
+        return sum(len(batch.members) for batch in self._batches)
+
+    @property
+    def draining(self) -> bool:
+        """Whether the lane refuses new work."""
+        return self._draining
+
+    def line(self) -> list[tuple[Work, bool]]:
+        """Who is inside, in order, and whether it has a place in a batch."""
+        boarded = [(work, True) for batch in self._batches for work in batch.works()]
+        return boarded + [(seat.work, False) for seat in self._waiting]
+
+    def free_in_s(self) -> list[float]:
+        """For every slot, seconds until it is expected to be free."""
+        now = self._clock.now()
+        busy = [
+            residual_s(
+                batch.expected_s, 0.0 if batch.started_at is None else now - batch.started_at
+            )
+            for batch in self._batches
+        ]
+        return busy + [0.0] * (self.slots - len(busy))
+
+    def ahead_s(self) -> list[float]:
+        """The expected service time of each run that the waiting work will need, in order."""
+        runs = self.batch.runs(seat.work for seat in self._waiting)
+        return [self.service.seconds(sum(work.cost for work in members)) for members in runs]
+
+    def view(self, cost: float = 1.0) -> LaneView:
+        """A still picture for a policy that must judge work of `cost`."""
+        return LaneView(
+            now=self._clock.now(),
+            waiting=len(self._waiting),
+            running=self.running,
+            free=self.slots - len(self._batches),
+            start_in_s=start_in_s(self.free_in_s(), self.ahead_s()),
+            service_s=self.service.seconds(cost),
+        )
+
+    # -- entering -----------------------------------------------------------------------------
+
+    async def do(self, work: Work, latest_start: float = inf) -> Any:
+        """`submit` and wait; cancelling the waiter is leaving."""
+        return await self.submit(work, latest_start)
+
+    def submit(self, work: Work, latest_start: float = inf) -> asyncio.Future[Any]:
+        """Take a seat now, and give back the future of the model's result for `work`.
+
+        Entering happens within this call: between a verdict and `submit` nobody else can slip in.
+        Cancelling the future frees the seat, and the model's time if it has not begun.
+
+        Raises:
+            Draining, LaneFull: at once: not admitted.
+
+        The future raises:
+            QueueTimeout: not started by `latest_start`, or by the work's own deadline.
+            ModelTimeout: still running at the work's deadline, or for longer than `run_max_s`.
+            ModelError: the model failed on this item. Any typed error of the model passes through.
+
+        """
+        if self._draining:
+            raise Draining
+        if len(self._waiting) >= self.waiting_max:
+            raise LaneFull(f"All {self.waiting_max} seats of lane {self.name} are taken.")
+        latest_start = min(latest_start, work.deadline)
+        seat = Seat(work, asyncio.get_running_loop().create_future(), latest_start)
+        seat.future.add_done_callback(lambda future: self._left(seat, future))
+        self._waiting.append(seat)
+        self.events.emit(Admitted(self.name, work.door))
+        self._pump()
+        if not seat.boarded and not seat.settled and isfinite(latest_start):
+            seat.timer = self._at(latest_start, self._expire, seat)
+        return seat.future
+
+    def _left(self, seat: Seat, future: asyncio.Future[Any]) -> None:
+        if future.cancelled():
+            self._settle(seat, "left")
+
+    def _at(self, moment: float, then: Callable[..., object], *args: object) -> asyncio.TimerHandle:
+        delay = max(0.0, moment - self._clock.now())
+        return asyncio.get_running_loop().call_later(delay, then, *args)
+
+    # -- leaving ------------------------------------------------------------------------------
+
+    def _expire(self, seat: Seat) -> None:
+        waited = self._clock.now() - seat.work.stamps.last
+        error = QueueTimeout(
+            f"Waited {waited:.1f} s without a turn.",
+            retry_after_s=start_in_s(self.free_in_s(), self.ahead_s()),
+        )
+        self._settle(seat, "queue-timeout", error=error)
+
+    def _overrun(self, seats: Sequence[Seat]) -> None:
+        for seat in seats:
+            self._settle(seat, "model-timeout", error=ModelTimeout())
+
+    def _settle(
+        self,
+        seat: Seat,
+        outcome: str,
+        *,
+        result: Any = None,
+        error: BaseException | None = None,
+    ) -> None:
+        """Bring one piece of work to its end; only the first end of a piece of work counts."""
+        if seat.settled:
+            return
+        seat.settled = True
+        seat.stop_timer()
+        self._last_stamps(seat, outcome)
+        if not seat.future.done():
+            if error is not None:
+                seat.future.set_exception(error)
+            else:
+                seat.future.set_result(result)
+        self._tell(seat.work, outcome)
+        self._pump()
+
+    def _last_stamps(self, seat: Seat, outcome: str) -> None:
+        """Close the parts of one piece of work; a run that was cut short counts as inference so far."""
+        stamps, now = seat.work.stamps, self._clock.now()
+        if not seat.boarded:
+            self._waiting.remove(seat)
+            stamps.close("wait", now)
+            return
+        batch = next(batch for batch in self._batches if seat in batch.members)
+        if batch.started_at is None:
+            stamps.close("batch", now)
+            self._thin_out(batch, seat)
+            return
+        stamps.close("batch", batch.started_at)
+        for part, at in list(batch.marks):
+            stamps.close(part, at)
+        stamps.close("infer" if outcome in {"model-timeout", "left"} else "handover", now)
+
+    def _thin_out(self, batch: Batch, seat: Seat) -> None:
+        """A batch that is still gathering loses a member; an empty one gives its slot back."""
+        batch.members.remove(seat)
+        if not batch.members:
+            batch.stop_timer()
+            self._batches.remove(batch)
+
+    def _tell(self, work: Work, outcome: str) -> None:
+        parts = work.stamps.parts()
+        service_s = sum(parts.get(part, 0.0) for part in ON_MODEL)
+        wait_s = parts.get("wait", 0.0)
+        settled = Settled(self.name, work.door, outcome, wait_s, service_s, work.batch_size)
+        self.events.emit(settled)
+
+    # -- running ------------------------------------------------------------------------------
+
+    def _pump(self) -> None:
+        """Fill the batches that are gathering and the slots that are free, as far as the line goes."""
+        for batch in list(self._batches):
+            if batch.gathering:
+                self._gather(batch)
+        while self._waiting and len(self._batches) < self.slots:
+            if self._waiting[0].latest_start < self._clock.now():
+                self._expire(self._waiting[0])
+            else:
+                self._open()
+        if not self._waiting and not self._batches:
+            self._quiet.set()
+        else:
+            self._quiet.clear()
+
+    def _open(self) -> None:
+        """Give a free slot to the head of the line; work that shares waits out the rest of its window.
+
+        The window counts from the admission of the first: one that waited longer than that for its
+        turn has given company its chance.
+        """
+        first = self._waiting[0]
+        admitted = first.work.stamps.last
+        batch = Batch(self._clock)
+        self._batches.append(batch)
+        self._board(batch, first)
+        self._gather(batch)
+        if batch.gathering:
+            closes = admitted + self.batch.window_s
+            if closes <= self._clock.now():
+                self._start(batch)
+            else:
+                batch.timer = self._at(closes, self._start, batch)
+
+    def _gather(self, batch: Batch) -> None:
+        seats = {id(seat.work): seat for seat in self._waiting}
+        line = [seat.work for seat in self._waiting]
+        for work in self.batch.companions(batch.works(), line):
+            self._board(batch, seats[id(work)])
+        batch.expected_s = self.service.seconds(batch.cost)
+        if self.batch.closed(batch.works()):
+            self._start(batch)
+
+    def _board(self, batch: Batch, seat: Seat) -> None:
+        """Move a piece of work from the line into a batch: its wait ends, its deadline still counts."""
+        self._waiting.remove(seat)
+        batch.members.append(seat)
+        seat.stop_timer()
+        seat.boarded = True
+        seat.work.stamps.close("wait", self._clock.now())
+        if isfinite(seat.work.deadline):
+            seat.timer = self._at(seat.work.deadline, self._overrun, [seat])
+
+    def _start(self, batch: Batch) -> None:
+        batch.stop_timer()
+        batch.started_at = self._clock.now()
+        for work in batch.works():
+            work.batch_size = len(batch.members)
+        if isfinite(self.run_max_s):
+            longest = batch.started_at + self.run_max_s
+            batch.timer = self._at(longest, self._overrun, list(batch.members))
+        self.events.emit(RunStarted(self.name, tuple(work.door for work in batch.works())))
+        task = asyncio.get_running_loop().create_task(self._serve(batch, batch.started_at))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, batch: Batch, started: float) -> None:
+        clean = False
+        try:
+            clean = await self._attempt(batch, list(batch.members))
+        finally:
+            seconds = self._clock.now() - started
+            if clean:
+                self.service.learn(batch.cost, seconds)
+            batch.stop_timer()
+            self._batches.remove(batch)
+            self.events.emit(RunFinished(self.name, len(batch.members), seconds, not clean))
+            self._pump()
+
+    async def _attempt(self, batch: Batch, members: list[Seat]) -> bool:
+        """Run `members` together; where that fails as a whole, halve until the bad item is alone.
+
+        Returns whether this was one run, whole and undisturbed: only such a run tells how long runs take.
+        """
+        wanted = [seat for seat in members if not seat.settled]
+        if not wanted:
+            return False
+        try:
+            results = await self._run([seat.work.payload for seat in wanted], batch.ask(wanted))
+            if len(results) != len(wanted):
+                raise ModelError(f"The model gave {len(results)} answers to {len(wanted)} items.")
+        except Exception as error:  # noqa: BLE001 - whatever a model raises, the lane lives on
+            if len(wanted) == 1:
+                self._settle(wanted[0], "failed", error=as_typed(error))
+                return False
+            batch.mark("infer")
+            half = len(wanted) // 2
+            await self._attempt(batch, wanted[:half])
+            await self._attempt(batch, wanted[half:])
+            return False
+        undisturbed = len(wanted) == len(members) and not any(seat.settled for seat in wanted)
+        for seat, result in zip(wanted, results, strict=True):
+            if isinstance(result, BaseException):
+                self._settle(seat, "failed", error=as_typed(result))
+                undisturbed = False
+            else:
+                self._settle(seat, "done", result=result)
+        return undisturbed
+
+    # -- stopping -----------------------------------------------------------------------------
+
+    async def drain(self, grace_s: float = inf) -> None:
+        """Refuse new work, finish what was admitted, and return; after `grace_s` give the rest up.
+
+        Work that is given up ends with Draining.
+        """
+        self._draining = True
+        self._pump()
+        try:
+            async with asyncio.timeout(grace_s if isfinite(grace_s) else None):
+                await self._quiet.wait()
+        except TimeoutError:
+            inside = [seat for batch in self._batches for seat in batch.members]
+            for seat in [*self._waiting, *inside]:
+                self._settle(seat, "failed", error=Draining())
+
+
+def as_typed(error: BaseException) -> BaseException:
+    """Typed errors pass; anything else becomes a ModelError that names it."""
+    if isinstance(error, TailraceError):
+        return error
+    log.warning("the model raised %s: %s", type(error).__name__, error)
+    failure = ModelError(f"The model failed: {type(error).__name__}: {error}")
+    failure.__cause__ = error
+    return failure

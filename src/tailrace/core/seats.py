@@ -1,0 +1,80 @@
+"""What the lane keeps for each piece of work inside it, and for each batch on the model.
+
+Bookkeeping only: the lane decides. `Batch` is also the `Run` that the model's threads may read.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+from tailrace.core.clock import Clock
+from tailrace.core.work import Work
+
+
+class Seat:
+    """A piece of work inside the lane, and the future its caller waits on."""
+
+    __slots__ = ("boarded", "future", "latest_start", "settled", "timer", "work")
+
+    def __init__(self, work: Work, future: asyncio.Future[Any], latest_start: float = inf) -> None:
+        self.work = work
+        self.future = future
+        self.latest_start = latest_start
+        self.boarded = False
+        self.settled = False
+        self.timer: asyncio.TimerHandle | None = None
+
+    def stop_timer(self) -> None:
+        """Forget the moment at which the lane meant to answer by itself."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+
+class Batch:
+    """The members of one slot, from the moment it opens until the model lets go."""
+
+    __slots__ = ("_asked", "_clock", "expected_s", "marks", "members", "started_at", "timer")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._asked: Sequence[Seat] = ()
+        self.members: list[Seat] = []
+        self.started_at: float | None = None
+        self.expected_s = 0.0
+        self.timer: asyncio.TimerHandle | None = None
+        self.marks: list[tuple[str, float]] = []
+
+    @property
+    def gathering(self) -> bool:
+        """Whether the batch is open and not yet on the model."""
+        return self.started_at is None
+
+    @property
+    def cost(self) -> float:
+        """What all members cost together."""
+        return sum(seat.work.cost for seat in self.members)
+
+    def works(self) -> list[Work]:
+        """The members' work, in order of arrival."""
+        return [seat.work for seat in self.members]
+
+    def ask(self, members: Sequence[Seat]) -> "Batch":
+        """This batch as the `Run` in which item `i` is `members[i]`."""
+        self._asked = members
+        return self
+
+    def mark(self, part: str) -> None:
+        """Say that `part` of the run has just ended."""
+        self.marks.append((part, self._clock.now()))
+
+    def wanted(self, index: int) -> bool:
+        """Whether anybody still waits for item `index` of the run."""
+        return not self._asked[index].future.done()
+
+    def stop_timer(self) -> None:
+        """Forget the end of the window, or of the longest run allowed."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None

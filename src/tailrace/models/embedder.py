@@ -1,0 +1,129 @@
+"""An embedder on ONNX Runtime: texts in, unit vectors out.
+
+Knows nothing of lanes, doors or where the model came from.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tailrace.core.work import Run
+from tailrace.models.batch import Row, run_rows
+from tailrace.models.chunks import CHUNK_TOKENS
+from tailrace.models.errors import BadOutput, ModelUnavailable, UnknownPrompt
+from tailrace.models.port import FloatArray, ModelInfo
+from tailrace.models.session import Session
+from tailrace.models.threads import InferenceThreads
+from tailrace.models.tokens import TextTokens, Tokens
+
+_POOLED = ("sentence_embedding",)
+_BY_TOKEN = ("last_hidden_state", "token_embeddings")
+
+
+class OnnxEmbedder:
+    """Embeds in sorted sub-batches over all inference threads."""
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        session: Session,
+        tokens: TextTokens,
+        threads: InferenceThreads,
+        *,
+        prompts: dict[str, str],
+        owns_threads: bool = False,
+        chunk_tokens: int = CHUNK_TOKENS,
+    ) -> None:
+        self._info = info
+        self._session = session
+        self._tokens = tokens
+        self._threads = threads
+        self._prompts = prompts
+        self._owns_threads = owns_threads
+        self._chunk_tokens = chunk_tokens
+        self._output = next((n for n in _POOLED + _BY_TOKEN if n in session.outputs), "")
+        if not self._output:
+            raise ModelUnavailable(
+                f"{info.name} has none of the outputs of an embedder "
+                f"({', '.join(_POOLED + _BY_TOKEN)}); export it as one"
+            )
+
+    @property
+    def info(self) -> ModelInfo:
+        """What this model is."""
+        return self._info
+
+    def embed(
+        self, texts: Sequence[str], run: Run, *, prompt: str | None = None
+    ) -> list[FloatArray | Exception]:
+        """One unit vector per text; see the port."""
+        prefix = self._prefix(prompt)
+        rows: list[Row] = []
+        answers: list[FloatArray | Exception | None] = [None] * len(texts)
+        for item, text in enumerate(texts):
+            try:
+                rows.append(Row(item, self._tokens.encode(prefix, text)))
+            except Exception as error:  # noqa: BLE001 - it is this item's answer
+                answers[item] = error
+        run.mark("tokenize")
+        outcomes = run_rows(rows, self.vectors, self._threads, run, self._chunk_tokens)
+        run.mark("infer")
+        for row, outcome in zip(rows, outcomes, strict=True):
+            answers[row.item] = outcome if isinstance(outcome, Exception) else _unit(outcome)
+        run.mark("post")
+        return [answer for answer in answers if answer is not None]
+
+    def tokens(self, text: str, *, prompt: str | None = None) -> Tokens:
+        """The input the model reads for one text."""
+        return self._tokens.encode(self._prefix(prompt), text)
+
+    def vectors(self, batch: Sequence[Tokens]) -> FloatArray:
+        """One run: a vector per input, not yet of unit length."""
+        result = self._session.run(batch, self._output)
+        if self._output in _POOLED:
+            return result
+        lengths = [len(tokens.ids) for tokens in batch]
+        means = [result[row, :length].mean(axis=0) for row, length in enumerate(lengths)]
+        return np.asarray(means, np.float32)
+
+    def unit_vectors(self, batch: Sequence[Tokens]) -> FloatArray:
+        """One run: a unit vector per input; not finite where the model's answer was not."""
+        result = self.vectors(batch)
+        length = np.linalg.norm(result, axis=1, keepdims=True)
+        return np.asarray(result / np.maximum(length, np.float32(1e-12)), np.float32)
+
+    def vector(self, text: str, *, prompt: str | None = None) -> FloatArray:
+        """The unit vector of one text, computed on the calling thread; errors are raised."""
+        answer = _unit(self.vectors([self.tokens(text, prompt=prompt)])[0])
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def cost(self, text: str, *, prompt: str | None = None) -> float:
+        """Tokens the model will read for this text."""
+        return float(len(self._tokens.encode(self._prefix(prompt), text).ids))
+
+    def close(self) -> None:
+        """Let go of the weights; stop the threads if they are ours alone."""
+        if self._owns_threads:
+            self._threads.close()
+
+    def found_invariant(self, *, invariant: bool) -> None:
+        """Write down what the probe measured."""
+        self._info = replace(self._info, batch_invariant=invariant)
+
+    def _prefix(self, prompt: str | None) -> str:
+        if prompt is None:
+            return ""
+        if prompt not in self._prompts:
+            known = ", ".join(self._prompts) or "none"
+            raise UnknownPrompt(f"{self._info.name} knows no prompt {prompt!r}; it knows: {known}")
+        return self._prompts[prompt]
+
+
+def _unit(vector: FloatArray) -> FloatArray | Exception:
+    length = float(np.linalg.norm(vector.astype(np.float64)))
+    if not np.isfinite(length) or length == 0:
+        return BadOutput()
+    return np.asarray(vector / length, np.float32)

@@ -1,0 +1,118 @@
+"""Turns texts and pairs into token ids; every text is read once, label ids are remembered.
+
+Knows the `tokenizers` library; nothing of runtimes or scores.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from tailrace.models.errors import ModelUnavailable, UnreadableText
+
+_REMEMBERED = 4096
+_PROBE = ("a", "b b")
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The ids of one input and the segment each belongs to."""
+
+    ids: list[int]
+    types: list[int]
+
+
+def load_tokenizer(path: Path) -> Tokenizer:
+    """Read a tokenizer.json, without the padding and truncation it may prescribe."""
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # noqa: BLE001 - the library raises bare Exception
+        raise ModelUnavailable(f"{path} cannot be read as a tokenizer ({error})") from None
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+class TextTokens:
+    """Tokenises single texts, with the special tokens around them."""
+
+    def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
+        self._tokenizer = tokenizer
+        probe = tokenizer.encode(_PROBE[0])
+        inner = _plain(tokenizer, _PROBE[0])
+        at = _find(probe.ids, inner, 0)
+        self._before = probe.ids[:at]
+        self._after = probe.ids[at + len(inner) :]
+        self._room = max_tokens - len(self._before) - len(self._after)
+
+    def encode(self, prefix: str, text: str) -> Tokens:
+        """The ids of one text behind a prefix, cut to what the model reads."""
+        plain = _plain(self._tokenizer, prefix, text)[: self._room]
+        ids = [*self._before, *plain, *self._after]
+        return Tokens(ids, [0] * len(ids))
+
+
+class PairTokens:
+    """Joins a text's ids with a label's ids the way the tokenizer's pair template does."""
+
+    def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
+        self._tokenizer = tokenizer
+        probe = tokenizer.encode(*_PROBE)
+        first, second = (_plain(tokenizer, text) for text in _PROBE)
+        at = _find(probe.ids, first, 0)
+        between = at + len(first)
+        then = _find(probe.ids, second, between)
+        end = then + len(second)
+        self._before = Tokens(probe.ids[:at], probe.type_ids[:at])
+        self._between = Tokens(probe.ids[between:then], probe.type_ids[between:then])
+        self._after = Tokens(probe.ids[end:], probe.type_ids[end:])
+        self._types = probe.type_ids[at], probe.type_ids[then]
+        special = len(self._before.ids) + len(self._between.ids) + len(self._after.ids)
+        self._room = max_tokens - special
+        self._label = lru_cache(maxsize=_REMEMBERED)(self._encode_label)
+
+    def text(self, text: str) -> list[int]:
+        """The ids of a text, without what stands around them."""
+        return _plain(self._tokenizer, text)
+
+    def join(self, text: list[int], label: str) -> Tokens:
+        """The input for one pair; a text that is too long loses its end."""
+        second = self._label(label)
+        first = text[: self._room - len(second)]
+        return Tokens(
+            [*self._before.ids, *first, *self._between.ids, *second, *self._after.ids],
+            [
+                *self._before.types,
+                *([self._types[0]] * len(first)),
+                *self._between.types,
+                *([self._types[1]] * len(second)),
+                *self._after.types,
+            ],
+        )
+
+    def count(self, text: list[int], label: str) -> int:
+        """How many ids `join` would give."""
+        second = len(self._label(label))
+        special = len(self._before.ids) + len(self._between.ids) + len(self._after.ids)
+        return min(len(text), self._room - second) + second + special
+
+    def _encode_label(self, label: str) -> tuple[int, ...]:
+        # A label may take half the room, so that some of the text is always read.
+        return tuple(_plain(self._tokenizer, label)[: self._room // 2])
+
+
+def _plain(tokenizer: Tokenizer, *texts: str) -> list[int]:
+    try:
+        ids: list[int] = tokenizer.encode("".join(texts), add_special_tokens=False).ids
+    except (TypeError, ValueError) as error:
+        raise UnreadableText(f"The text cannot be read as Unicode ({error}).") from None
+    return ids
+
+
+def _find(ids: list[Any], part: list[Any], start: int) -> int:
+    for at in range(start, len(ids) - len(part) + 1):
+        if ids[at : at + len(part)] == part:
+            return at
+    raise ModelUnavailable("the tokenizer does not keep a text's ids together; it cannot be used")

@@ -1,0 +1,36 @@
+"""Refuse at the door what cannot be ready in time anyway."""
+
+from math import inf, isinf
+
+from tailrace.core.admission import LaneView
+from tailrace.core.errors import Infeasible
+from tailrace.core.events import Settled
+from tailrace.core.work import Work
+
+
+class DeadlineFeasible:
+    """Work with a deadline must be expected to finish before it.
+
+    `slack` widens the estimate: 1.2 refuses what would be late if everything took a fifth longer.
+    """
+
+    def __init__(self, slack: float = 1.0) -> None:
+        self.slack = slack
+
+    def admit(self, work: Work, view: LaneView) -> float:
+        """The latest start that still leaves time for the run; raises Infeasible."""
+        if isinf(work.deadline):
+            return inf
+        service_s = view.service_s * self.slack
+        ready_in_s = view.start_in_s * self.slack + service_s
+        allowed_s = work.deadline - view.now
+        if ready_in_s > allowed_s:
+            raise Infeasible(
+                f"The answer is expected in {ready_in_s * 1000:.0f} ms; the deadline is in "
+                f"{max(0.0, allowed_s) * 1000:.0f} ms.",
+                retry_after_s=max(0.0, ready_in_s - max(allowed_s, service_s)),
+            )
+        return work.deadline - service_s
+
+    def observe(self, settled: Settled) -> None:
+        """Nothing to learn: the lane's estimate is the memory."""

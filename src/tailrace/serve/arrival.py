@@ -1,0 +1,61 @@
+"""The outermost layer, pure ASGI: stamps the arrival, and sees that every answer says how long it took.
+
+Answers that a lane gave carry their own parts already; all others get the one part `handle`. It also
+adds the headers that every answer has. BaseHTTPMiddleware is not used: it hides that a caller hung up.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from typing import Any
+
+from tailrace.core.clock import Clock
+from tailrace.wire.headers import SERVER_TIMING, server_timing
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+ARRIVED = "tailrace.arrived"
+
+SECURITY_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'self'; img-src 'self' data:; style-src 'self'; script-src 'self'; "
+        "connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
+        "frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+def encode(headers: Mapping[str, str]) -> Iterable[tuple[bytes, bytes]]:
+    """Headers as ASGI wants them."""
+    return [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+
+
+class Arrival:
+    """Wraps an ASGI application."""
+
+    def __init__(self, app: App, clock: Clock) -> None:
+        self._app = app
+        self._clock = clock
+        self._always = list(encode(SECURITY_HEADERS))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection scope."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        arrived = scope[ARRIVED] = self._clock.now()
+
+        async def stamped(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = [*message.get("headers", ()), *self._always]
+                if not any(name == SERVER_TIMING.lower().encode() for name, _ in headers):
+                    timing = server_timing({"handle": self._clock.now() - arrived})
+                    headers.extend(encode({SERVER_TIMING: timing}))
+                message = {**message, "headers": headers}
+            await send(message)
+
+        await self._app(scope, receive, stamped)

@@ -1,0 +1,75 @@
+"""Doors: admission + discipline + delivery over a lane, and the one way through them.
+
+cache -> admission -> lane, for the doors that reply. The door also knows when those it refuses should
+come back. It knows neither HTTP nor what a model is.
+"""
+
+import asyncio
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tailrace.cache.port import Cache
+from tailrace.core.admission import AllOf, LaneView
+from tailrace.core.errors import QueueTimeout, Rejected, TailraceError
+from tailrace.core.events import CacheLookup, Refused
+from tailrace.core.lane import Lane
+from tailrace.core.returns import ReturnBook
+from tailrace.core.work import Work
+
+FINE_STEP_S = 0.01
+"""The grid of retry-after-ms."""
+
+
+@dataclass(slots=True)
+class Door:
+    """One way in. `seats` is how many may wait at it, for the page and for planning returns."""
+
+    name: str
+    lane: Lane
+    admission: AllOf
+    seats: int
+    batch_key: str | None = None
+    in_progress: int = 0
+    by_second: ReturnBook = field(default_factory=lambda: ReturnBook(1.0))
+    exactly: ReturnBook = field(default_factory=lambda: ReturnBook(FINE_STEP_S))
+
+    def refuse(self, error: TailraceError, view: LaneView) -> tuple[float, float] | None:
+        """When who got `error` should return (whole seconds, exact seconds); None if it does not matter."""
+        if not isinstance(error, Rejected | QueueTimeout):
+            return None
+        if error.retry_after_s is not None:
+            return max(1.0, error.retry_after_s), error.retry_after_s
+        places = self.seats + self.lane.slots
+        in_line = view.waiting + view.running
+        pace_s = view.service_s / self.lane.slots
+        whole = self.by_second.book(view.now, in_line, places, pace_s)
+        exact = self.exactly.book(view.now, in_line, places, pace_s)
+        return whole, min(whole, exact)
+
+
+class Pipeline:
+    """The way of a request that is answered in the same exchange."""
+
+    def __init__(self, cache: Cache) -> None:
+        self.cache = cache
+
+    def known(self, door: str, key: Hashable, lane: Lane) -> Any | None:
+        """The cached answer, if there is one."""
+        found = self.cache.get(key)
+        lane.events.emit(CacheLookup(door, found is not None))
+        return found
+
+    def admit(self, door: Door, work: Work) -> asyncio.Future[Any]:
+        """Verdict and seat in one step; the future of the model's result.
+
+        Raises:
+            Rejected: by a policy or by the lane; it is counted.
+
+        """
+        try:
+            latest_start = door.admission.admit(work, door.lane.view(work.cost))
+            return door.lane.submit(work, latest_start)
+        except Rejected as refusal:
+            door.lane.events.emit(Refused(door.lane.name, door.name, refusal.code))
+            raise

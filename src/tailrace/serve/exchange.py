@@ -1,0 +1,91 @@
+"""One request and its answer: the chain of stamps from arrival to the last byte made.
+
+Everything an endpoint does happens inside a part of the chain; errors become problems here, and a
+caller who hangs up ends the work here. It knows no door and no dialect.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tailrace.core.clock import Clock
+from tailrace.core.errors import TailraceError
+from tailrace.core.work import Stamps
+from tailrace.serve.arrival import ARRIVED
+from tailrace.serve.problems import Answer, problem_answer
+from tailrace.wire.headers import SERVER_TIMING, server_timing
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+CALLER_LEFT = 499
+"""Counted, never seen: nobody is there to read it."""
+
+
+class CallerLeft(Exception):
+    """The caller hung up before the answer was ready."""
+
+
+class Exchange:
+    """A request on its way: its stamps, and what happens to a caller who leaves."""
+
+    def __init__(self, request: Request, clock: Clock) -> None:
+        self.request = request
+        self.clock = clock
+        self.stamps = Stamps(request.scope[ARRIVED])
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """Close the part `name` when the block ends, however it ends."""
+        try:
+            yield
+        finally:
+            self.stamps.close(name, self.clock.now())
+
+    async def unless_left(self, work: Awaitable[T]) -> T:
+        """What comes of `work`; if the caller hangs up first, cancel it.
+
+        The request's body must have been read before.
+
+        Raises:
+            CallerLeft: after the work was cancelled and has ended.
+
+        """
+        doing = asyncio.ensure_future(work)
+        leaving = asyncio.ensure_future(self._left())
+        try:
+            await asyncio.wait({doing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not doing.done():
+                raise CallerLeft
+            return doing.result()
+        finally:
+            leaving.cancel()
+            if not doing.done():
+                doing.cancel()
+                await asyncio.wait({doing})
+
+    async def _left(self) -> None:
+        while (await self.request.receive())["type"] != "http.disconnect":
+            pass
+
+
+async def answer(
+    request: Request, clock: Clock, endpoint: Callable[[Exchange], Awaitable[Answer]]
+) -> Response:
+    """Run an endpoint and send what it answers, stamped; its typed errors go back as problems."""
+    exchange = Exchange(request, clock)
+    try:
+        made = await endpoint(exchange)
+    except CallerLeft:
+        return Response(status_code=CALLER_LEFT)
+    except TailraceError as error:
+        made = problem_answer(error)
+    exchange.stamps.close("serialize", clock.now())
+    headers = {**made.headers, SERVER_TIMING: server_timing(exchange.stamps.parts())}
+    return Response(made.body, made.status, headers)

@@ -1,0 +1,132 @@
+"""What happened, as Prometheus metrics: one listener on the events, and gauges read at scrape time.
+
+Every series exists with the value zero from the start. The names are part of the product: dashboards
+and alerts are checked against them.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from tailrace.core.events import (
+    CacheLookup,
+    ChildRestarted,
+    Event,
+    Refused,
+    RunFinished,
+    RunStarted,
+    Settled,
+    TicketMoved,
+)
+
+SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0, 60.0)
+OUTCOMES = ("done", "failed", "queue-timeout", "model-timeout", "left")
+REFUSALS = (
+    "lane-full",
+    "rate-limited",
+    "deadline-infeasible",
+    "memory-pressure",
+    "draining",
+)
+
+Reading = Mapping[tuple[str, ...], float]
+
+
+class _Gauges(Collector):
+    """Gauges whose values are read when they are asked for: they cannot drift."""
+
+    def __init__(self) -> None:
+        self.readings: list[tuple[str, str, tuple[str, ...], Callable[[], Reading]]] = []
+
+    def collect(self) -> Iterable[Metric]:
+        for name, about, labels, read in self.readings:
+            family = GaugeMetricFamily(name, about, labels=labels)
+            for values, number in read().items():
+                family.add_metric(values, number)
+            yield family
+
+
+class Metrics:
+    """The metrics of one app, all named `<app>_...`."""
+
+    def __init__(self, app: str, doors: Iterable[str], tickets: Iterable[str] = ()) -> None:
+        self.app = app
+        self.registry = CollectorRegistry()
+        self._gauges = _Gauges()
+        self.registry.register(self._gauges)
+        self.refused = self._counter("refused", "Refused before any waiting", "door", "reason")
+        self.answered = self._counter("answered", "Admitted work by its end", "door", "outcome")
+        self.waited = self._histogram("waited_seconds", "Admitted to a place on the model", "door")
+        self.inference = self._histogram("inference_seconds", "Time on the model", "door")
+        self.batch = Histogram(
+            f"{app}_batch_size",
+            "Pieces of work in one run",
+            buckets=(1, 2, 3, 4, 5, 6, 7, 8, 16, 32),
+            registry=self.registry,
+        )
+        self.runs = self._counter("runs", "Runs on the model", "result")
+        self.cache = self._counter("cache", "Answers looked up in the cache", "door", "result")
+        self.moved = self._counter("tickets_moved", "Tickets that entered a state", "state")
+        self.restarts = self._counter(
+            "child_restarts", "Times the naive child was killed", "reason"
+        )
+        self._zeroes(list(doors), list(tickets))
+
+    def _counter(self, name: str, about: str, *labels: str) -> Counter:
+        return Counter(f"{self.app}_{name}", about, labels, registry=self.registry)
+
+    def _histogram(self, name: str, about: str, *labels: str) -> Histogram:
+        return Histogram(
+            f"{self.app}_{name}", about, labels, buckets=SECONDS, registry=self.registry
+        )
+
+    def _zeroes(self, doors: list[str], tickets: list[str]) -> None:
+        for door in doors:
+            for reason in REFUSALS:
+                self.refused.labels(door, reason)
+            for outcome in OUTCOMES:
+                self.answered.labels(door, outcome)
+            for result in ("hit", "miss"):
+                self.cache.labels(door, result)
+            self.waited.labels(door)
+            self.inference.labels(door)
+        for result in ("done", "failed"):
+            self.runs.labels(result)
+        for state in tickets:
+            self.moved.labels(state)
+        for reason in ("limit", "kernel", "crash"):
+            self.restarts.labels(reason)
+
+    def gauge(
+        self, name: str, about: str, labels: tuple[str, ...], read: Callable[[], Reading]
+    ) -> None:
+        """A gauge `<app>_<name>`: `read` gives a number for each tuple of label values."""
+        self._gauges.readings.append((f"{self.app}_{name}", about, labels, read))
+
+    def __call__(self, event: Event) -> None:
+        """Take in one event."""
+        match event:
+            case Refused(door=door, reason=reason):
+                self.refused.labels(door, reason).inc()
+            case Settled(door=door):
+                self.answered.labels(door, event.outcome).inc()
+                self.waited.labels(door).observe(event.wait_s)
+                if event.batch_size:
+                    self.inference.labels(door).observe(event.service_s)
+            case RunStarted(doors=doors):
+                self.batch.observe(len(doors))
+            case RunFinished(failed=failed):
+                self.runs.labels("failed" if failed else "done").inc()
+            case CacheLookup(door=door, hit=hit):
+                self.cache.labels(door, "hit" if hit else "miss").inc()
+            case TicketMoved(after=after):
+                self.moved.labels(after).inc()
+            case ChildRestarted(reason=reason):
+                self.restarts.labels(reason).inc()
+
+    def expose(self) -> bytes:
+        """The text that Prometheus reads."""
+        return generate_latest(self.registry)

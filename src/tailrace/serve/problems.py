@@ -1,0 +1,110 @@
+"""Errors to problem details: the one table that gives codes a status.
+
+The core's errors know no HTTP; nothing else in the house decides on a status.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tailrace.core.errors import InputError, TailraceError
+from tailrace.wire.headers import retry_after
+from tailrace.wire.problem import MEDIA_TYPE, problem
+
+STATUS: dict[str, tuple[int, str]] = {
+    "invalid-input": (422, "The input cannot be used"),
+    "invalid-json": (400, "The body is not JSON"),
+    "wrong-content-type": (415, "The content type is not JSON"),
+    "too-large": (413, "The body is too large"),
+    "rate-limited": (429, "Too many requests from this caller"),
+    "lane-full": (429, "The line is full"),
+    "deadline-infeasible": (503, "The deadline cannot be met"),
+    "memory-pressure": (503, "Short of memory"),
+    "draining": (503, "Shutting down"),
+    "queue-timeout": (503, "Waited too long"),
+    "model-timeout": (504, "The model ran past the deadline"),
+    "model-failed": (500, "The model failed"),
+    "model-died": (502, "The model's process was killed"),
+    "model-restarting": (502, "The model's process is starting again"),
+    "model-unavailable": (503, "The model is not there"),
+    "not-ready": (503, "Not ready yet"),
+    "bad-output": (500, "The model gave no usable answer"),
+    "ticket-unknown": (404, "No such ticket"),
+    "ticket-expired": (410, "The ticket's result is gone"),
+}
+INTERNAL = (500, "Something went wrong inside")
+
+
+class InvalidJson(InputError):
+    """The body is not JSON."""
+
+    code = "invalid-json"
+
+
+class WrongContentType(InputError):
+    """The content type must be application/json."""
+
+    code = "wrong-content-type"
+
+
+class TooLarge(InputError):
+    """The body is too large."""
+
+    code = "too-large"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes back: status, body and headers, not yet stamped."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str]
+
+
+def json_answer(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
+    """A JSON answer; numpy arrays serialise as they are, NaN never leaves as JSON."""
+    encoded = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
+    return Answer(status, encoded, {"Content-Type": "application/json", **(headers or {})})
+
+
+def problem_answer(
+    error: TailraceError, *, door: str | None = None, back_s: tuple[float, float] | None = None
+) -> Answer:
+    """The problem body for an error.
+
+    `back_s` are the seconds until the caller should return: by the whole second, and exactly.
+    """
+    status, title = STATUS.get(error.code, INTERNAL)
+    headers = {"Content-Type": MEDIA_TYPE, "Cache-Control": "no-store"}
+    after = None
+    if back_s is not None:
+        headers |= retry_after(back_s[0], back_s[1] * 1000)
+        after = int(headers["Retry-After"])
+    detail = str(error) if error.code in STATUS else "Look at the log of the box."
+    body = problem(error.code, status, title, detail, door=door, retry_after_s=after)
+    return Answer(status, orjson.dumps(body), headers)
+
+
+async def http_problem(_: Request, error: Exception) -> Response:
+    """Unknown paths, wrong methods and what else the framework itself refuses."""
+    assert isinstance(error, HTTPException)
+    code = {404: "not-found", 405: "method-not-allowed"}.get(error.status_code, "http-error")
+    detail = {
+        404: "There is nothing at this path; /api/docs lists what there is.",
+        405: "This path knows other methods; the Allow header names them.",
+    }.get(error.status_code, str(error.detail))
+    body = problem(code, error.status_code, str(error.detail), detail)
+    headers = dict(error.headers or {})
+    return Response(orjson.dumps(body), error.status_code, headers, media_type=MEDIA_TYPE)
+
+
+async def unexpected_problem(_: Request, __: Exception) -> Response:
+    """A defect of ours: say nothing of the inside."""
+    status, title = INTERNAL
+    body = problem("internal", status, title, "Look at the log of the box.")
+    return Response(orjson.dumps(body), status, media_type=MEDIA_TYPE)
