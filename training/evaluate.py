@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load_file
+
 from tailrace.models.embedder import OnnxEmbedder
 from tailrace.models.fusion import Fusion, read_fusion
 from tailrace.models.open import open_embedder
-
 from tailrace.models.port import FloatArray
 from training.data import Text, Topics, dev_reviews, nothing_texts, truth, unseen_foreign_texts
 from training.hard_negatives import embed_all

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from safetensors.numpy import save_file
-from tailrace.models.embedder import OnnxEmbedder
-from tailrace.models.open import open_embedder
 from torch import Tensor
 from torch.nn import functional
 
+from tailrace.models.embedder import OnnxEmbedder
+from tailrace.models.open import open_embedder
 from tailrace.models.port import FloatArray
 from training.calibrate import platt
 from training.data import Item, Topics, training_items

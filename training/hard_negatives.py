@@ -6,8 +6,8 @@ Near but wrong is what teaches. Knows embeddings; nothing of torch.
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from tailrace.models.embedder import OnnxEmbedder
 
+from tailrace.models.embedder import OnnxEmbedder
 from tailrace.models.port import FloatArray
 from training.data import Item, Topics
 

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file, save_file
-from tailrace.models.tokens import Tokens
-from tailrace.models.weights import EncoderWeights, Layer, Linear, Norm
 from torch import Tensor, nn
 from torch.nn import functional
+
+from tailrace.models.tokens import Tokens
+from tailrace.models.weights import EncoderWeights, Layer, Linear, Norm
 
 RANK = 16
 SCALE = 2.0
@@ -68,6 +69,7 @@ class Dropout(nn.Module):
         self._share = share
 
     def forward(self, x: Tensor) -> Tensor:
+        """Some numbers zeroed, the others enlarged to make up for it; in use, nothing."""
         if not self.training or not self._share:
             return x
         if self._share not in self._pools:
@@ -89,6 +91,7 @@ class LoraLinear(nn.Module):
         self.B = nn.Parameter(torch.zeros(outputs, RANK))
 
     def forward(self, x: Tensor) -> Tensor:
+        """The linear, changed."""
         change = functional.linear(functional.linear(x, self.A), self.B)
         return functional.linear(x, self.weight, self.bias) + change * SCALE
 
@@ -102,6 +105,7 @@ class FrozenNorm(nn.Module):
         self.register_buffer("offset", torch.from_numpy(norm.offset), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
+        """The rows, normalised."""
         return functional.layer_norm(x, (x.shape[-1],), self.gain, self.offset, 1e-12)
 
 
@@ -118,6 +122,7 @@ class EncoderLayer(nn.Module):
         self.heads = heads
 
     def forward(self, x: Tensor, padding: Tensor, rows: Tensor) -> Tensor:
+        """The packed rows after this layer; `rows` says where in the padded batch each stands."""
         batch, length = padding.shape[0], padding.shape[-1]
         width = x.shape[1]
 

