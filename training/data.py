@@ -5,8 +5,6 @@ Knows files and labels; nothing of tokens, tensors or models.
 
 import json
 import random
-import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -61,11 +59,6 @@ class Item:
     foreign: list[str] = field(default_factory=list)
     share: float = 1.0
     """How often an epoch reads it."""
-
-
-def normalised(text: str) -> str:
-    """A text without spaces, punctuation and case, for comparing; as it is where nothing else is left."""
-    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text).lower()) or text.strip()
 
 
 def read_texts(*names: str, folder: Path = DATA) -> list[Text]:
