@@ -130,7 +130,9 @@ def test_bad_input_is_a_problem_with_the_right_status_at_every_door(
 
 def test_the_limit_of_characters_is_said_in_the_answer(box: Served) -> None:
     answer = box.ask("limited", "x" * 2001)
-    assert "2001 characters; the limit is 2000" in problem_of(answer, 422, "invalid-input")["detail"]
+    assert (
+        "2001 characters; the limit is 2000" in problem_of(answer, 422, "invalid-input")["detail"]
+    )
 
 
 @pytest.mark.parametrize("given", ["text/plain", "application/x-www-form-urlencoded", ""])
@@ -198,8 +200,10 @@ def test_requests_sent_without_waiting_for_answers_are_answered_in_order(box: Se
         b"POST /api/limited/predict HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999999999999999999\r\n\r\n",
         b"POST /api/limited/predict HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
         b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X-Big: " + b"x" * 300_000 + b"\r\n\r\n",
-        b"GET /api/stats HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+        (
+            b"GET /api/stats HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+        ),
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         b"GET " + b"/x" * 40_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
     ],
@@ -353,9 +357,10 @@ def test_what_is_counted_agrees_with_what_was_answered() -> None:
             assert seen[f'review_inference_seconds_count{{door="{door}"}}'] == good
             assert stats["doors"][door]["answered"] == good
         assert seen['review_runs_total{result="failed"}'] == 0.0
-        assert seen["review_batch_size_sum"] == seen[
-            'review_answered_total{door="limited",outcome="done"}'
-        ] + 10
+        assert (
+            seen["review_batch_size_sum"]
+            == seen['review_answered_total{door="limited",outcome="done"}'] + 10
+        )
 
 
 # -- documentation of the API -------------------------------------------------------------------
