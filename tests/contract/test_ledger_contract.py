@@ -9,7 +9,7 @@ from tailrace.tickets.memory import MemoryLedger
 from tailrace.tickets.port import Ledger, Outcome, State, TicketExpired, TicketUnknown
 
 ADAPTERS: dict[str, Callable[[float, int], Ledger]] = {
-    "memory": lambda keep_s, kept_max: MemoryLedger(keep_s, kept_max),
+    "memory": MemoryLedger,
 }
 
 

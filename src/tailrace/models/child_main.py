@@ -54,22 +54,24 @@ def serve(connection: socket.socket, handler: Handler) -> None:
     """Answer every request on a thread of its own until the parent is gone."""
     sending = threading.Lock()
 
-    def send(message: Any) -> None:
-        with sending:
-            connection.sendall(frame(message))
+    def send(message: bytes) -> None:
+        try:
+            with sending:
+                connection.sendall(message)
+        except OSError:
+            os._exit(0)  # the parent is gone
 
     def work(number: int, body: Any) -> None:
         marks: list[tuple[str, float]] = [("wait", time.monotonic())]
         try:
             result = handler(body, lambda part: marks.append((part, time.monotonic())))
-            send({"number": number, "result": result, "marks": marks})
-        except OSError:
-            os._exit(0)  # the parent is gone
+            message = frame({"number": number, "result": result, "marks": marks})
         except Exception as error:  # noqa: BLE001 - told to the caller, whatever it is
-            message = f"{type(error).__name__}: {error}"
-            send({"number": number, "error": message, "marks": marks})
+            what = f"{type(error).__name__}: {error}"
+            message = frame({"number": number, "error": what, "marks": marks})
+        send(message)
 
-    send({"ready": True})
+    send(frame({"ready": True}))
     while (message := read_frame(connection)) is not None:
         threading.Thread(
             target=work, args=(message["number"], message["body"]), daemon=True
