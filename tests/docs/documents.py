@@ -8,9 +8,7 @@ from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[2]
 READMES = (ROOT / "README.md", ROOT / "README.ko.md")
-PAGES = tuple(
-    sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")], key=lambda path: str(path))
-)
+PAGES = tuple(sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")], key=str))
 
 
 def _reference() -> ModuleType:
@@ -28,7 +26,9 @@ reference = _reference()
 
 def code_blocks(page: Path, language: str) -> list[str]:
     """The fenced blocks of one language."""
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
 
 
 def named(pages: tuple[Path, ...]) -> list[str]:

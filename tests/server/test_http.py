@@ -130,7 +130,9 @@ def test_bad_input_is_a_problem_with_the_right_status_at_every_door(
 
 def test_the_limit_of_characters_is_said_in_the_answer(box: Served) -> None:
     answer = box.ask("limited", "x" * 2001)
-    assert "2001 characters; the limit is 2000" in problem_of(answer, 422, "invalid-input")["detail"]
+    assert (
+        "2001 characters; the limit is 2000" in problem_of(answer, 422, "invalid-input")["detail"]
+    )
 
 
 @pytest.mark.parametrize("given", ["text/plain", "application/x-www-form-urlencoded", ""])
@@ -198,8 +200,10 @@ def test_requests_sent_without_waiting_for_answers_are_answered_in_order(box: Se
         b"POST /api/limited/predict HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999999999999999999\r\n\r\n",
         b"POST /api/limited/predict HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
         b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X-Big: " + b"x" * 300_000 + b"\r\n\r\n",
-        b"GET /api/stats HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+        (
+            b"GET /api/stats HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+        ),
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         b"GET " + b"/x" * 40_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
     ],
@@ -353,9 +357,10 @@ def test_what_is_counted_agrees_with_what_was_answered() -> None:
             assert seen[f'review_inference_seconds_count{{door="{door}"}}'] == good
             assert stats["doors"][door]["answered"] == good
         assert seen['review_runs_total{result="failed"}'] == 0.0
-        assert seen["review_batch_size_sum"] == seen[
-            'review_answered_total{door="limited",outcome="done"}'
-        ] + 10
+        assert (
+            seen["review_batch_size_sum"]
+            == seen['review_answered_total{door="limited",outcome="done"}'] + 10
+        )
 
 
 # -- documentation of the API -------------------------------------------------------------------
@@ -413,7 +418,7 @@ async def events(
     ids: list[int] = []
     data: list[dict[str, Any]] = []
     async with (
-        httpx.AsyncClient(base_url=box.url, timeout=20, trust_env=False) as client,
+        httpx.AsyncClient(base_url=box.url, timeout=20, trust_env=False, verify=False) as client,
         client.stream("GET", "/api/events", headers=headers) as answer,
     ):
         assert answer.headers["content-type"].startswith("text/event-stream")
@@ -456,7 +461,6 @@ def test_the_stream_tells_the_stats_at_once_and_then_every_change_with_rising_nu
 def test_a_page_that_comes_back_goes_on_from_its_last_number(box: Served) -> None:
     first, _ = asyncio.run(events(box, bool))
     later = first[-1] + 1000
-    ids, _ = asyncio.run(events(box, bool, last_event_id=str(later)))
     ids, _ = asyncio.run(events(box, bool, **{"Last-Event-ID": str(later)}))
     assert ids[0] >= later
 
@@ -545,7 +549,7 @@ def test_a_third_crowd_is_told_to_come_back(box: Served) -> None:
     async def main() -> httpx.Response:
         limits = httpx.Limits(max_connections=10)
         async with httpx.AsyncClient(
-            base_url=box.url, timeout=60, limits=limits, trust_env=False
+            base_url=box.url, timeout=60, limits=limits, trust_env=False, verify=False
         ) as client:
             going = [
                 asyncio.create_task(
@@ -579,7 +583,9 @@ def test_the_streams_of_a_stopping_box_end_by_themselves() -> None:
     async def read(box: Served, opened: asyncio.Event) -> int:
         count = 0
         async with (
-            httpx.AsyncClient(base_url=box.url, timeout=20, trust_env=False) as client,
+            httpx.AsyncClient(
+                base_url=box.url, timeout=20, trust_env=False, verify=False
+            ) as client,
             client.stream("GET", "/api/events") as answer,
         ):
             async for _ in answer.aiter_lines():

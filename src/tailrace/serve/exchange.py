@@ -85,7 +85,8 @@ async def answer(
     except CallerLeft:
         return Response(status_code=CALLER_LEFT)
     except TailraceError as error:
-        made = problem_answer(error)
+        back_s = getattr(error, "retry_after_s", None)
+        made = problem_answer(error, back_s=None if back_s is None else (max(1.0, back_s), back_s))
     exchange.stamps.close("serialize", clock.now())
     headers = {**made.headers, SERVER_TIMING: server_timing(exchange.stamps.parts())}
     return Response(made.body, made.status, headers)

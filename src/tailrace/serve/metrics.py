@@ -23,7 +23,15 @@ from tailrace.core.events import (
 )
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0, 60.0)
-OUTCOMES = ("done", "failed", "queue-timeout", "model-timeout", "left")
+OUTCOMES = (
+    "done",
+    "failed",
+    "queue-timeout",
+    "model-timeout",
+    "left",
+    "model-died",
+    "model-restarting",
+)
 REFUSALS = (
     "lane-full",
     "rate-limited",

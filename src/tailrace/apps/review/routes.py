@@ -15,7 +15,7 @@ from starlette.responses import Response
 from tailrace.apps.review.box import ReviewBox
 from tailrace.apps.review.schemas import JOB, PREDICTION, TEXT_BODY, documented
 from tailrace.apps.review.snapshot import model_card, snapshot
-from tailrace.core.errors import InputError, QueueTimeout, Rejected, TailraceError
+from tailrace.core.errors import InputError, ModelError, QueueTimeout, Rejected, TailraceError
 from tailrace.core.events import Refused, Settled
 from tailrace.core.lane import ON_MODEL
 from tailrace.core.work import Work
@@ -172,7 +172,8 @@ class ReviewRoutes:
             made = await exchange.unless_left(asked)
         except TailraceError as error:
             exchange.stamps.close("infer", box.clock.now())
-            self._tell("naive", error.code, 0.0)
+            outcome = "failed" if error.code == ModelError.code else error.code
+            self._tell("naive", outcome, 0.0)
             back_s = (box.child.start_s + 1, box.child.start_s)
             restarting = error.code in {"model-died", "model-restarting"}
             return problem_answer(error, door="naive", back_s=back_s if restarting else None)
