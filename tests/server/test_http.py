@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+
 from boxes import DOORS, Served, fresh, parts_of, problem_of, serving
 
 JSON = {"content-type": "application/json"}
@@ -418,7 +419,7 @@ async def events(
     ids: list[int] = []
     data: list[dict[str, Any]] = []
     async with (
-        httpx.AsyncClient(base_url=box.url, timeout=20, trust_env=False) as client,
+        httpx.AsyncClient(base_url=box.url, timeout=20, trust_env=False, verify=False) as client,
         client.stream("GET", "/api/events", headers=headers) as answer,
     ):
         assert answer.headers["content-type"].startswith("text/event-stream")
@@ -461,7 +462,6 @@ def test_the_stream_tells_the_stats_at_once_and_then_every_change_with_rising_nu
 def test_a_page_that_comes_back_goes_on_from_its_last_number(box: Served) -> None:
     first, _ = asyncio.run(events(box, bool))
     later = first[-1] + 1000
-    ids, _ = asyncio.run(events(box, bool, last_event_id=str(later)))
     ids, _ = asyncio.run(events(box, bool, **{"Last-Event-ID": str(later)}))
     assert ids[0] >= later
 
@@ -484,8 +484,9 @@ def test_streams_are_bounded_and_their_places_come_back() -> None:
     with serving(seconds=0.0, naive__enabled=False, server__streams_max=3) as box:
         with box.client() as client:
             open_streams = [client.send(_stream(client), stream=True) for _ in range(3)]
-            for answer in open_streams:
-                next(answer.iter_raw())
+            reading = [answer.iter_raw() for answer in open_streams]  # one that is dropped hangs up
+            for pieces in reading:
+                next(pieces)
             refused = client.get("/api/events")
             problem_of(refused, 429, "rate-limited")
             assert int(refused.headers["retry-after"]) >= 1
@@ -550,7 +551,7 @@ def test_a_third_crowd_is_told_to_come_back(box: Served) -> None:
     async def main() -> httpx.Response:
         limits = httpx.Limits(max_connections=10)
         async with httpx.AsyncClient(
-            base_url=box.url, timeout=60, limits=limits, trust_env=False
+            base_url=box.url, timeout=60, limits=limits, trust_env=False, verify=False
         ) as client:
             going = [
                 asyncio.create_task(
@@ -584,7 +585,9 @@ def test_the_streams_of_a_stopping_box_end_by_themselves() -> None:
     async def read(box: Served, opened: asyncio.Event) -> int:
         count = 0
         async with (
-            httpx.AsyncClient(base_url=box.url, timeout=20, trust_env=False) as client,
+            httpx.AsyncClient(
+                base_url=box.url, timeout=20, trust_env=False, verify=False
+            ) as client,
             client.stream("GET", "/api/events") as answer,
         ):
             async for _ in answer.aiter_lines():

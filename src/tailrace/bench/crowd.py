@@ -58,10 +58,19 @@ class Caller:
 
 @asynccontextmanager
 async def _connections(url: str, count: int) -> AsyncIterator[list[Connection]]:
-    opened = await asyncio.gather(*(Connection.open(url) for _ in range(count)))
+    made = await asyncio.gather(
+        *(Connection.open(url) for _ in range(count)), return_exceptions=True
+    )
+    opened = [connection for connection in made if isinstance(connection, Connection)]
     try:
-        yield list(opened)
+        for failure in made:
+            if isinstance(failure, BaseException):
+                raise failure
+        yield opened
     finally:
+        # Who is cancelled gets no further than the first await: hang up before it.
+        for connection in opened:
+            connection.hang_up()
         await asyncio.gather(*(connection.close() for connection in opened))
 
 
@@ -117,16 +126,15 @@ async def _call(
     body = json.dumps({"text": caller.text}).encode()
     try:
         response = await connection.request("POST", base + DOORS[door], body, JSON)
+        _note(caller, response, start)
+        if door == "queue" and caller.status == 202:
+            caller.ticket = caller.body
+            news.put_nowait(replace(caller))
+            await _follow(connection, base, caller, response.sent)
     except HungUp as error:
-        caller.done, caller.error = True, f"hung up: {error}"
-        news.put_nowait(replace(caller))
-        return
-    _note(caller, response, start)
-    caller.done = door != "queue" or caller.status != 202
-    if not caller.done:
-        caller.ticket = caller.body
-        news.put_nowait(replace(caller))
-        await _follow(connection, base, caller, response.sent)
+        caller.error = f"hung up: {error}"
+    except (ValueError, KeyError, TypeError) as error:
+        caller.error = f"this is no answer of a review box: {error!r}"
     caller.done = True
     news.put_nowait(replace(caller))
 
@@ -146,11 +154,7 @@ async def _follow(connection: Connection, base: str, caller: Caller, sent: float
     path = f"{base}/queue/jobs/{caller.ticket['job_id']}"
     while caller.ticket["status"] in {"queued", "running"}:
         await asyncio.sleep(POLL_S)
-        try:
-            response = await connection.request("GET", path)
-        except HungUp as error:
-            caller.error = f"hung up: {error}"
-            return
+        response = await connection.request("GET", path)
         if response.status != 200:
             caller.error = f"the ticket's state was answered with {response.status}"
             return

@@ -106,8 +106,12 @@ class Connection:
             self._protocol.start_next_cycle()
         return Response(head.status_code, headers, bytes(body), sent, finished)
 
+    def hang_up(self) -> None:
+        """Let go of the connection without waiting for anything."""
+        self._writer.close()
+
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Let go of the connection and wait until it is gone."""
         self._writer.close()
         try:
             await self._writer.wait_closed()

@@ -22,6 +22,8 @@ from tailrace.serve.problems import Answer
 
 CALLERS_MAX = 60
 CROWDS_MAX = 2
+RETRY_AFTER_S = 5.0
+"""When to come back who found that many crowds on their way."""
 MEDIA_TYPE = "application/x-ndjson"
 
 
@@ -37,7 +39,10 @@ def crowd_routes(box: ReviewBox) -> APIRouter:
             with exchange.part("parse"):
                 asked.update(await _asked(box, request))
                 if going.locked():
-                    raise LaneFull(f"{CROWDS_MAX} crowds are on their way; try again after them.")
+                    raise LaneFull(
+                        f"{CROWDS_MAX} crowds are on their way; try again after them.",
+                        retry_after_s=RETRY_AFTER_S,
+                    )
             return Answer(200, b"", {})
 
         made = await answer(request, box.clock, read)
@@ -57,7 +62,7 @@ def crowd_routes(box: ReviewBox) -> APIRouter:
 async def _asked(box: ReviewBox, request: Request) -> dict[str, Any]:
     body = await read_json(request, box.settings.server.body_max_bytes)
     door, texts = body.get("door"), body.get("texts")
-    if door not in DOORS:
+    if not isinstance(door, str) or door not in DOORS:
         raise InputError(f"`door` must be one of {', '.join(DOORS)}.")
     if not isinstance(texts, list) or not 1 <= len(texts) <= CALLERS_MAX:
         raise InputError(f"`texts` must be a list of 1 to {CALLERS_MAX} reviews.")
