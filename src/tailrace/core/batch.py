@@ -46,6 +46,12 @@ class BatchRule:
                 together.append(work)
         return together[len(members) :]
 
+    def usual_items(self, cost: float) -> int:
+        """How many pieces of this cost fill one run."""
+        return max(
+            1, min(self.items_max, int(self.cost_max // cost) if cost < self.cost_max else 1)
+        )
+
     def closed(self, members: Sequence[Work]) -> bool:
         """Whether nobody else may join."""
         full = len(members) >= self.items_max or self.cost(members) >= self.cost_max

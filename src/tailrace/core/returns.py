@@ -43,3 +43,16 @@ class ReturnBook:
         if self._latest <= now:
             return here
         return max(here, self._line - (moment - self._latest) / pace)
+
+
+class Spread:
+    """Spreads returns that are each possible from some moment on: one at a time, at the lane's pace."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def book(self, now: float, least_s: float, pace_s: float) -> float:
+        """Seconds after which the caller should return: `least_s`, or when its turn comes after others'."""
+        moment = max(now + least_s, min(self._next, now + HORIZON_S))
+        self._next = moment + pace_s * PACE_MARGIN
+        return moment - now
