@@ -108,6 +108,11 @@ class Lane:
         boarded = [(work, True) for batch in self._batches for work in batch.works()]
         return boarded + [(seat.work, False) for seat in self._waiting]
 
+    def longest_run_s(self) -> float:
+        """For how long the oldest run has been on the model; 0 where there is none."""
+        begun = [batch.started_at for batch in self._batches if batch.started_at is not None]
+        return self._clock.now() - min(begun) if begun else 0.0
+
     def free_in_s(self) -> list[float]:
         """For every slot, seconds until it is expected to be free."""
         now = self._clock.now()

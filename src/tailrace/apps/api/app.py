@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 
 from tailrace import __version__
 from tailrace.apps.api.server import ApiServer
@@ -42,4 +43,13 @@ def api_app(server: ApiServer) -> App:
         entries |= offered.entries
     app.include_router(ops_routes(server.metrics, server.ready))
     add_swagger(app, "/docs")
-    return Arrival(Entries(app, entries), server.clock)
+    inner: App = Entries(app, entries)
+    if origins := server.settings.server.cors_origins:
+        inner = CORSMiddleware(
+            inner,
+            allow_origins=origins,
+            allow_methods=("GET", "POST"),
+            allow_headers=("*",),
+            expose_headers=("*",),
+        )
+    return Arrival(inner, server.clock)
