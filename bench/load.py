@@ -1,4 +1,4 @@
-"""A cheap load generator, always a process of its own: reads a plan (JSON) on stdin, writes what it saw.
+"""A cheap load generator, always a process of its own: reads a plan (JSON) on stdin, writes a file.
 
 Open loop (Poisson arrivals at a rate, whatever the server does) or closed loop (so many clients, each
 asking again at once). Bodies are made beforehand; a request costs some 20 microseconds here, so that
@@ -12,8 +12,10 @@ import random
 import re
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import orjson
@@ -21,6 +23,7 @@ import uvloop
 
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 BACK = re.compile(rb"\r\nretry-after-ms: *(\d+)", re.IGNORECASE)
+CODE = re.compile(rb'"code":"([a-z-]+)"')
 TIMING = re.compile(rb"\r\nserver-timing: *([^\r]+)", re.IGNORECASE)
 WORDS = """
 time year people way day man thing woman life child world school state family student
@@ -28,6 +31,19 @@ group country problem hand part place case week company system program question 
 government number night point home water room mother area money story fact month lot right
 study book
 """.split()  # noqa: SIM905 - forty words in quotes help nobody
+
+
+def text(words: int) -> str:
+    """Words in no order."""
+    return " ".join(random.choices(WORDS, k=words))
+
+
+def words_of(words: Sequence[int], chance: random.Random) -> int:
+    """How many words: from-to evenly, or the lengths of real questions and passages where it says 0, 0."""
+    low, high = words
+    if high:
+        return chance.randint(low, high)
+    return min(220, max(2, round(chance.lognormvariate(3.1, 0.75))))
 
 
 @dataclass
@@ -42,12 +58,17 @@ class Plan:
     """Stop after so many; 0 goes by time."""
     path: str = "/v1/embeddings"
     words: tuple[int, int] = (24, 24)
-    """Words in a text, from and to."""
+    """Words in a text, from and to; 0, 0 mixes lengths as they are found in the wild."""
+    method: str = "POST"
+    pause_s: float = 0.0
+    """What a client of a closed loop rests between two requests."""
     items: int = 1
     headers: dict[str, str] = field(default_factory=dict)
     obey: bool = False
     """Whether who is refused comes back once, when told."""
-    prepared: int = 4000
+    prepared: int = 500
+    out: str = "/dev/stdout"
+    """Where what was seen is written."""
     timing: bool = False
     """Keep the Server-Timing of every answer."""
 
@@ -67,14 +88,20 @@ class Seen:
     back_ms: int = 0
     returned: int = 0
     """The status of the return, where there was one."""
+    code: str = ""
+    """The code of an error."""
     timing: str = ""
+
+
+Reply = tuple[int, bytes, bytes]
+"""Status, head, and the beginning of the body."""
 
 
 class Wire(asyncio.Protocol):
     """One kept connection; one request at a time."""
 
     def __init__(self) -> None:
-        self.answer: asyncio.Future[tuple[int, bytes]] | None = None
+        self.answer: asyncio.Future[Reply] | None = None
         self.closed = False
         self._got = bytearray()
 
@@ -92,15 +119,16 @@ class Wire(asyncio.Protocol):
         found = LENGTH.search(head)
         if len(self._got) < end + 4 + (int(found.group(1)) if found else 0):
             return
+        body = bytes(self._got[end + 4 : end + 2000])
         self._got.clear()
         if self.answer is not None and not self.answer.done():
-            self.answer.set_result((int(head[9:12]), head))
+            self.answer.set_result((int(head[9:12]), head, body))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The server closed."""
         self.closed = True
         if self.answer is not None and not self.answer.done():
-            self.answer.set_result((0, str(exc).encode()))
+            self.answer.set_result((0, b"", str(exc).encode()))
 
 
 class Load:
@@ -112,34 +140,32 @@ class Load:
         self.seen: list[Seen] = []
         parts = urlsplit(plan.url)
         self.place = parts.hostname, parts.port
-        head = f"POST {plan.path} HTTP/1.1\r\nhost: {parts.netloc}\r\ncontent-type: application/json\r\n"
-        head += "".join(f"{name}: {value}\r\n" for name, value in plan.headers.items())
+        headers = {"host": parts.netloc, "content-type": "application/json", **plan.headers}
+        head = f"{plan.method} {plan.path} HTTP/1.1\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         self.head = head.encode()
+        self.chance = random.Random(plan.items * 1000 + plan.words[1])
         self.bodies = [self.body() for _ in range(plan.prepared)]
         self.next = 0
 
-    def body(self) -> tuple[bytes, bytes]:
-        """A body in two parts, between which a number makes every text new."""
-        low, high = self.plan.words
+    def body(self) -> bytes:
+        """A body with signs in it, which a number replaces to make every text new."""
+        if self.plan.method == "GET":
+            return b""
         texts = [
-            " ".join(random.choices(WORDS, k=random.randint(low, high)))
-            for _ in range(self.plan.items)
+            f"#@ {i} {text(words_of(self.plan.words, self.chance))}" for i in range(self.plan.items)
         ]
-        texts = [f"#@ {i} {text}" for i, text in enumerate(texts)]
         if "rerank" in self.plan.path:
-            whole = orjson.dumps({"query": "#@ room", "texts": texts, "documents": texts})
-        else:
-            whole = orjson.dumps({"input": texts, "encoding_format": "base64"})
-        return whole, b""
+            return orjson.dumps({"query": "#@ room", "texts": texts, "documents": texts})
+        return orjson.dumps({"input": texts, "encoding_format": "base64"})
 
     def message(self) -> bytes:
         """The next request's bytes."""
         self.next += 1
-        whole, _ = self.bodies[self.next % len(self.bodies)]
-        body = whole.replace(b"#@", b"%d" % self.next)
+        body = self.bodies[self.next % len(self.bodies)].replace(b"#@", b"%d" % self.next)
         return b"%scontent-length: %d\r\n\r\n%s" % (self.head, len(body), body)
 
-    async def once(self, message: bytes) -> tuple[float, float, int, bytes]:
+    async def once(self, message: bytes) -> tuple[float, float, Reply]:
         """One request on an idle connection, or on a new one."""
         while self.idle and self.idle[-1].closed:
             self.idle.pop()
@@ -151,25 +177,27 @@ class Load:
         wire.answer = asyncio.get_running_loop().create_future()
         sent = time.monotonic()
         wire.transport.write(message)
-        status, head = await wire.answer
+        reply = await wire.answer
         took = time.monotonic() - sent
         if not wire.closed:
             self.idle.append(wire)
-        return sent, took, status, head
+        return sent, took, reply
 
     async def request(self) -> None:
         """One request, and one return where the plan obeys."""
         message = self.message()
-        sent, took, status, head = await self.once(message)
+        sent, took, (status, head, body) = await self.once(message)
         seen = Seen(sent - self.began, took, status)
         self.seen.append(seen)
         if self.plan.timing and (found := TIMING.search(head)):
             seen.timing = found.group(1).decode()
+        if status >= 400 and (found := CODE.search(body)):
+            seen.code = found.group(1).decode()
         if status >= 400 and (found := BACK.search(head)):
             seen.back_ms = int(found.group(1))
             if self.plan.obey:
                 await asyncio.sleep(seen.back_ms / 1000)
-                seen.returned = (await self.once(message))[2]
+                seen.returned = (await self.once(message))[2][0]
 
     async def open_loop(self) -> None:
         """Arrivals by the clock, whatever comes back."""
@@ -189,16 +217,19 @@ class Load:
         """So many clients, one request after another each."""
 
         async def client() -> None:
-            while (self.plan.requests and self.next < self.plan.requests) or (
+            while (self.plan.requests and self.next < self.last) or (
                 not self.plan.requests and time.monotonic() < self.began + self.plan.seconds
             ):
                 await self.request()
+                if self.plan.pause_s:
+                    await asyncio.sleep(self.plan.pause_s)
 
         await asyncio.gather(*(client() for _ in range(self.plan.clients)))
 
     async def run(self) -> dict[str, Any]:
         """Carry it out."""
-        self.next = random.randrange(1 << 40) if not self.plan.requests else 0
+        number = self.next = random.randrange(1 << 40)
+        self.last = number + self.plan.requests
         self.began = time.monotonic()
         await (self.open_loop() if self.plan.rate else self.closed_loop())
         took = time.monotonic() - self.began
@@ -212,7 +243,7 @@ def main() -> None:
     plan = Plan(**json.loads(sys.stdin.read()))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         result = runner.run(Load(plan).run())
-    sys.stdout.write(orjson.dumps(result).decode())
+    Path(plan.out).write_bytes(orjson.dumps(result))
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ BOUNDING_CONSTANTS = (
     ("tailrace.apps.review.crowd", "CALLERS_MAX", "callers in one `POST /api/crowd`"),
     ("tailrace.apps.review.crowd", "CROWDS_MAX", "crowds on their way at once"),
     ("tailrace.core.lane", "PLANNED_MAX", "waiting work that estimates plan run by run"),
+    ("tailrace.core.lane", "PLANNED_PADDED_MAX", "the same where runs are padded to the longest"),
     ("tailrace.core.batch", "LOOKAHEAD", "places down the line that company is looked for"),
     ("tailrace.core.line", "CALLERS_REMEMBERED", "callers whose share of a lane is kept in mind"),
     ("tailrace.serve.served", "INLINE_CHARS", "characters tokenised on the event loop"),

@@ -48,9 +48,8 @@ class BatchRule:
 
     def usual_items(self, cost: float) -> int:
         """How many pieces of this cost fill one run."""
-        return max(
-            1, min(self.items_max, int(self.cost_max // cost) if cost < self.cost_max else 1)
-        )
+        fits = self.cost_max / cost if cost > 0 else inf
+        return max(1, int(min(self.items_max, fits)))
 
     def closed(self, members: Sequence[Work]) -> bool:
         """Whether nobody else may join."""

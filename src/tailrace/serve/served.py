@@ -166,7 +166,7 @@ class ServedModel:
             Stamps(now), sum(float(len(items[i].tokens.ids)) for i in new.values()), terms
         )
         whole.items = len(new)
-        view = self.lane.view(whole)
+        view = self.lane.view(whole if new else None)
         try:
             latest = self.door.admission.admit(whole, view) if new else inf
             if self.lane.waiting + len(new) > self.lane.waiting_max:
