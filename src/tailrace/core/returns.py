@@ -8,6 +8,8 @@ from math import ceil
 
 PACE_MARGIN = 1.15
 """Plan as if the model were this much slower than measured: an early return is refused again."""
+SPREAD_S = 15.0
+"""Late refusals are spread over so much at most: in a long overload most of the refused never return."""
 HORIZON_S = 3600.0
 """No return is booked further ahead."""
 
@@ -53,6 +55,6 @@ class Spread:
 
     def book(self, now: float, least_s: float, pace_s: float) -> float:
         """Seconds after which the caller should return: `least_s`, or when its turn comes after others'."""
-        moment = max(now + least_s, min(self._next, now + HORIZON_S))
+        moment = max(now + least_s, min(self._next, now + least_s + SPREAD_S))
         self._next = moment + pace_s * PACE_MARGIN
         return moment - now
