@@ -55,6 +55,7 @@ class Spread:
 
     def book(self, now: float, least_s: float, pace_s: float) -> float:
         """Seconds after which the caller should return: `least_s`, or when its turn comes after others'."""
+        least_s *= PACE_MARGIN
         moment = max(now + least_s, min(self._next, now + least_s + SPREAD_S))
         self._next = moment + pace_s * PACE_MARGIN
         return moment - now

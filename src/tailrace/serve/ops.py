@@ -7,9 +7,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tailrace.core.errors import TailraceError
+from tailrace.serve.arrival import Receive, Scope, Send
 from tailrace.serve.metrics import Metrics
 from tailrace.serve.problems import json_answer, problem_answer
 
+ALIVE = b'{"alive":true}'
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -19,13 +21,18 @@ class NotReady(TailraceError):
     code = "not-ready"
 
 
+async def alive(scope: Scope, receive: Receive, send: Send) -> None:
+    """/livez by the short way: nothing between a busy process and its word."""
+    await Response(ALIVE, media_type="application/json")(scope, receive, send)
+
+
 def ops_routes(metrics: Metrics, ready: Callable[[], tuple[bool, str]]) -> APIRouter:
     """/livez, /readyz, /metrics; `ready` says whether, and why not."""
     routes = APIRouter(tags=["operations"])
 
     @routes.get("/livez", summary="The process answers; says nothing of the model")
     async def livez(_: Request) -> Response:
-        return Response(b'{"alive":true}', media_type="application/json")
+        return Response(ALIVE, media_type="application/json")
 
     @routes.get("/readyz", summary="The model gave an answer lately and work is taken in")
     async def readyz(_: Request) -> Response:

@@ -12,7 +12,7 @@ from tailrace.apps.api.server import ApiServer
 from tailrace.serve.arrival import App, Arrival
 from tailrace.serve.dialects.openai import OpenAI
 from tailrace.serve.entries import Entries
-from tailrace.serve.ops import ops_routes
+from tailrace.serve.ops import alive, ops_routes
 from tailrace.serve.problems import http_problem, unexpected_problem
 from tailrace.serve.static import add_swagger
 
@@ -36,7 +36,7 @@ def api_app(server: ApiServer) -> App:
         lifespan=lifespan,
         exception_handlers={HTTPException: http_problem, Exception: unexpected_problem},
     )
-    entries: dict[tuple[str, str], App] = {}
+    entries: dict[tuple[str, str], App] = {("GET", "/livez"): alive}
     for dialect in DIALECTS:
         offered = dialect(server.front)
         app.include_router(offered.router)

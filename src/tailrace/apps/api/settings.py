@@ -59,7 +59,7 @@ class ModelOffer(Settings):
         policies=(
             WaitingRoomSettings(kind="waiting-room", seats=4096),
             QueueTimeoutSettings(kind="queue-timeout", seconds=30.0),
-            DeadlineFeasibleSettings(kind="deadline-feasible"),
+            DeadlineFeasibleSettings(kind="deadline-feasible", slack=1.1),
         ),
     )
     """Who is let in."""
