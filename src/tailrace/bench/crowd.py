@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -119,16 +119,16 @@ async def _call(
         response = await connection.request("POST", base + DOORS[door], body, JSON)
     except HungUp as error:
         caller.done, caller.error = True, f"hung up: {error}"
-        news.put_nowait(caller)
+        news.put_nowait(replace(caller))
         return
     _note(caller, response, start)
     caller.done = door != "queue" or caller.status != 202
     if not caller.done:
         caller.ticket = caller.body
-        news.put_nowait(caller)
+        news.put_nowait(replace(caller))
         await _follow(connection, base, caller, response.sent)
     caller.done = True
-    news.put_nowait(caller)
+    news.put_nowait(replace(caller))
 
 
 def _note(caller: Caller, response: Response, start: float) -> None:

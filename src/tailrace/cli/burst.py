@@ -22,13 +22,13 @@ Json = Annotated[
 
 
 def burst(url: Url, n: Count = 12, door: Door = "limited", as_json: Json = False) -> None:
-    r"""Send N reviews to one door at the same moment and show what each caller saw.
+    """Send N reviews to one door at the same moment and show what each caller saw.
 
-    \b
     Examples:
       tailrace burst http://127.0.0.1:8000/api 12
       tailrace burst http://127.0.0.1:8000/api 12 --door queue
       tailrace burst http://127.0.0.1:8000/api 30 --door batched --json | jq .round_trip_ms
+
     """
     if door not in DOORS:
         fail(f"there is no door {door}; choose one of {', '.join(DOORS)}")

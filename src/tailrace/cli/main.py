@@ -2,7 +2,9 @@
 
 import typer
 
+from tailrace.cli.api import api
 from tailrace.cli.burst import burst
+from tailrace.cli.models import app as models
 from tailrace.cli.serve import serve
 
 app = typer.Typer(
@@ -14,7 +16,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(serve)
+app.command()(api)
 app.command()(burst)
+app.add_typer(models, name="models")
 
 if __name__ == "__main__":
     app()

@@ -23,14 +23,14 @@ Check = Annotated[bool, typer.Option("--check", help="Print the resolved setting
 def serve(
     config: Config = None, host: Host = None, port: Port = None, check: Check = False
 ) -> None:
-    r"""Serve the review box: one slow model, four doors, and a page that shows the difference.
+    """Serve the review box: one slow model, four doors, and a page that shows the difference.
 
-    \b
     Examples:
       tailrace serve
       tailrace serve --port 8010
       tailrace serve --config configs/review-bge.toml
       TAILRACE__LANE__BATCH__WINDOW_MS=50 tailrace serve --check
+
     """
     overrides = {"server.host": host, "server.port": port}
     try:
@@ -41,6 +41,7 @@ def serve(
         out.print_json(settings.model_dump_json())
         return
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
     try:
         listener = bind(settings.server.host, settings.server.port)
         with progress_bar() as progress:

@@ -9,13 +9,13 @@ Everything here runs on one event loop; only `Batch`, as a `Run`, is read from t
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from math import inf, isfinite
+from itertools import islice
+from math import ceil, inf, isfinite
 from typing import Any
 
 from tailrace.core.admission import LaneView
-from tailrace.core.batch import BatchRule
+from tailrace.core.batch import LOOKAHEAD, BatchRule
 from tailrace.core.clock import Clock
 from tailrace.core.errors import (
     Draining,
@@ -27,13 +27,18 @@ from tailrace.core.errors import (
 )
 from tailrace.core.estimate import ServiceTime, residual_s, start_in_s
 from tailrace.core.events import Admitted, Events, RunFinished, RunStarted, Settled
+from tailrace.core.line import Line
 from tailrace.core.seats import Batch, Seat
+from tailrace.core.slots import Slots
 from tailrace.core.work import Run, Work
 
 log = logging.getLogger(__name__)
 
 Runner = Callable[[Sequence[Any], Run], Awaitable[Sequence[Any]]]
 """Runs payloads as one inference: a result per payload, an exception in the place of one that failed."""
+
+PLANNED_MAX = 100
+"""Up to so many waiting are planned run by run."""
 
 ON_MODEL = ("tokenize", "infer", "post")
 """The parts that are the model's own time."""
@@ -42,7 +47,8 @@ ON_MODEL = ("tokenize", "infer", "post")
 class Lane:
     """One model's line.
 
-    `run` is awaited for at most `slots` batches at a time. `waiting_max` bounds the waiting room
+    `run` is awaited for at most `slots` batches at a time, each on a slot of the `budget` that lanes on
+    the same cores share. `waiting_max` bounds the waiting room
     whatever the policies say; `run_max_s` is the longest a caller waits for a run that has begun.
     `service` learns from every clean run.
     """
@@ -54,6 +60,7 @@ class Lane:
         *,
         clock: Clock,
         slots: int = 1,
+        budget: Slots | None = None,
         batch: BatchRule | None = None,
         service: ServiceTime | None = None,
         events: Events | None = None,
@@ -62,6 +69,7 @@ class Lane:
     ) -> None:
         self.name = name
         self.slots = slots
+        self._budget = budget or Slots(slots)
         self.waiting_max = waiting_max
         self.run_max_s = run_max_s
         self.batch = batch or BatchRule()
@@ -69,10 +77,11 @@ class Lane:
         self.events = events or Events()
         self._run = run
         self._clock = clock
-        self._waiting: deque[Seat] = deque()
+        self._waiting = Line()
         self._batches: list[Batch] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
+        self._pumping = False
         self._quiet = asyncio.Event()
 
     # -- looking in ---------------------------------------------------------------------------
@@ -108,19 +117,28 @@ class Lane:
         ]
         return busy + [0.0] * (self.slots - len(busy))
 
-    def ahead_s(self) -> list[float]:
-        """The expected service time of each run that the waiting work will need, in order."""
-        runs = self.batch.runs(seat.work for seat in self._waiting)
-        return [self.service.seconds(sum(work.cost for work in members)) for members in runs]
+    def ahead_s(self, before: Work | None = None) -> list[float]:
+        """The expected service time of each run ahead of `before`, in order; by default of all.
 
-    def view(self, cost: float = 1.0) -> LaneView:
-        """A still picture for a policy that must judge work of `cost`."""
+        A long line is taken as full runs of its average work: exact enough, and no slower than short.
+        """
+        ahead = self._waiting if before is None else self._waiting.ahead_of(before)
+        works = [seat.work for seat in ahead]
+        if len(works) > PLANNED_MAX and works[0].batch_key is not None:
+            total = sum(work.cost for work in works)
+            each = min(self.batch.cost_max, total / len(works) * self.batch.items_max)
+            return [self.service.seconds(each)] * ceil(total / each)
+        return [self.service.seconds(self.batch.cost(run)) for run in self.batch.runs(works)]
+
+    def view(self, work: Work | None = None) -> LaneView:
+        """A still picture for a policy that must judge `work`; by default work of the usual cost."""
+        cost = self.service.typical_cost if work is None else work.cost
         return LaneView(
             now=self._clock.now(),
             waiting=len(self._waiting),
             running=self.running,
             free=self.slots - len(self._batches),
-            start_in_s=start_in_s(self.free_in_s(), self.ahead_s()),
+            start_in_s=start_in_s(self.free_in_s(), self.ahead_s(work)),
             service_s=self.service.seconds(cost),
         )
 
@@ -152,7 +170,7 @@ class Lane:
         latest_start = min(latest_start, work.deadline)
         seat = Seat(work, asyncio.get_running_loop().create_future(), latest_start)
         seat.future.add_done_callback(lambda future: self._left(seat, future))
-        self._waiting.append(seat)
+        self._waiting.join(seat)
         self.events.emit(Admitted(self.name, work.door))
         self._pump()
         if not seat.boarded and not seat.settled and isfinite(latest_start):
@@ -177,6 +195,10 @@ class Lane:
         )
         self._settle(seat, "queue-timeout", error=error)
 
+    def _too_long(self, batch: Batch) -> None:
+        batch.failed = True
+        self._overrun(batch.members)
+
     def _overrun(self, seats: Sequence[Seat]) -> None:
         for seat in seats:
             self._settle(seat, "model-timeout", error=ModelTimeout())
@@ -192,6 +214,8 @@ class Lane:
         """Bring one piece of work to its end; only the first end of a piece of work counts."""
         if seat.settled:
             return
+        if seat.future.cancelled():
+            outcome = "left"
         seat.settled = True
         seat.stop_timer()
         self._last_stamps(seat, outcome)
@@ -207,10 +231,11 @@ class Lane:
         """Close the parts of one piece of work; a run that was cut short counts as inference so far."""
         stamps, now = seat.work.stamps, self._clock.now()
         if not seat.boarded:
-            self._waiting.remove(seat)
+            self._waiting.leave(seat)
             stamps.close("wait", now)
             return
-        batch = next(batch for batch in self._batches if seat in batch.members)
+        batch = seat.batch
+        assert batch is not None
         if batch.started_at is None:
             stamps.close("batch", now)
             self._thin_out(batch, seat)
@@ -225,27 +250,46 @@ class Lane:
         batch.members.remove(seat)
         if not batch.members:
             batch.stop_timer()
-            self._batches.remove(batch)
+            self._close(batch)
+
+    def _close(self, batch: Batch) -> None:
+        """A slot becomes free."""
+        self._batches.remove(batch)
+        self._budget.give()
 
     def _tell(self, work: Work, outcome: str) -> None:
         parts = work.stamps.parts()
         service_s = sum(parts.get(part, 0.0) for part in ON_MODEL)
-        wait_s = parts.get("wait", 0.0)
-        settled = Settled(self.name, work.door, outcome, wait_s, service_s, work.batch_size)
+        waited_s = parts.get("wait", 0.0) + parts.get("batch", 0.0)
+        settled = Settled(self.name, work.door, outcome, waited_s, service_s, work.batch_size)
         self.events.emit(settled)
 
     # -- running ------------------------------------------------------------------------------
 
     def _pump(self) -> None:
-        """Fill the batches that are gathering and the slots that are free, as far as the line goes."""
+        """Fill the batches that are gathering and the slots that are free, as far as the line goes.
+
+        Whoever is found late on the way is told; that settles, and settling calls for the pump again.
+        """
+        if self._pumping:
+            return
+        self._pumping = True
+        try:
+            self._fill()
+        finally:
+            self._pumping = False
+
+    def _fill(self) -> None:
         for batch in list(self._batches):
             if batch.gathering:
                 self._gather(batch)
         while self._waiting and len(self._batches) < self.slots:
-            if self._waiting[0].latest_start < self._clock.now():
-                self._expire(self._waiting[0])
-            else:
+            if self._waiting.head.latest_start < self._clock.now():
+                self._expire(self._waiting.head)
+            elif self._budget.take(self._pump):
                 self._open()
+            else:
+                break
         if not self._waiting and not self._batches:
             self._quiet.set()
         else:
@@ -257,34 +301,35 @@ class Lane:
         The window counts from the admission of the first: one that waited longer than that for its
         turn has given company its chance.
         """
-        first = self._waiting[0]
-        admitted = first.work.stamps.last
-        batch = Batch(self._clock)
+        first = self._waiting.head
+        batch = Batch(self._clock, first.work.stamps.last + self.batch.window_s)
         self._batches.append(batch)
         self._board(batch, first)
         self._gather(batch)
-        if batch.gathering:
-            closes = admitted + self.batch.window_s
-            if closes <= self._clock.now():
-                self._start(batch)
-            else:
-                batch.timer = self._at(closes, self._start, batch)
 
     def _gather(self, batch: Batch) -> None:
-        seats = {id(seat.work): seat for seat in self._waiting}
-        line = [seat.work for seat in self._waiting]
-        for work in self.batch.companions(batch.works(), line):
-            self._board(batch, seats[id(work)])
-        batch.expected_s = self.service.seconds(batch.cost)
-        if self.batch.closed(batch.works()):
+        """Let in who may share, and start when nobody else may or a member cannot wait any longer."""
+        now = self._clock.now()
+        if not self.batch.closed(batch.works()):
+            near = islice(self._waiting, LOOKAHEAD)
+            seats = {id(seat.work): seat for seat in near if seat.latest_start >= now}
+            line = [seat.work for seat in seats.values()]
+            for work in self.batch.companions(batch.works(), line):
+                self._board(batch, seats[id(work)])
+        batch.expected_s = self.service.seconds(self.batch.cost(batch.works()))
+        closes = min(batch.closes_at, *(seat.latest_start for seat in batch.members))
+        batch.stop_timer()
+        if closes <= now or self.batch.closed(batch.works()):
             self._start(batch)
+        else:
+            batch.timer = self._at(closes, self._start, batch)
 
     def _board(self, batch: Batch, seat: Seat) -> None:
         """Move a piece of work from the line into a batch: its wait ends, its deadline still counts."""
-        self._waiting.remove(seat)
+        self._waiting.board(seat)
         batch.members.append(seat)
         seat.stop_timer()
-        seat.boarded = True
+        seat.batch = batch
         seat.work.stamps.close("wait", self._clock.now())
         if isfinite(seat.work.deadline):
             seat.timer = self._at(seat.work.deadline, self._overrun, [seat])
@@ -296,7 +341,7 @@ class Lane:
             work.batch_size = len(batch.members)
         if isfinite(self.run_max_s):
             longest = batch.started_at + self.run_max_s
-            batch.timer = self._at(longest, self._overrun, list(batch.members))
+            batch.timer = self._at(longest, self._too_long, batch)
         self.events.emit(RunStarted(self.name, tuple(work.door for work in batch.works())))
         task = asyncio.get_running_loop().create_task(self._serve(batch, batch.started_at))
         self._tasks.add(task)
@@ -309,10 +354,12 @@ class Lane:
         finally:
             seconds = self._clock.now() - started
             if clean:
-                self.service.learn(batch.cost, seconds)
+                self.service.learn(self.batch.cost(batch.works()), seconds, len(batch.members))
             batch.stop_timer()
-            self._batches.remove(batch)
-            self.events.emit(RunFinished(self.name, len(batch.members), seconds, not clean))
+            for seat in batch.members:
+                self._settle(seat, "failed", error=ModelError("The run was broken off."))
+            self._close(batch)
+            self.events.emit(RunFinished(self.name, len(batch.members), seconds, batch.failed))
             self._pump()
 
     async def _attempt(self, batch: Batch, members: list[Seat]) -> bool:
@@ -320,7 +367,7 @@ class Lane:
 
         Returns whether this was one run, whole and undisturbed: only such a run tells how long runs take.
         """
-        wanted = [seat for seat in members if not seat.settled]
+        wanted = [seat for seat in members if not seat.future.done()]
         if not wanted:
             return False
         try:
@@ -328,6 +375,7 @@ class Lane:
             if len(results) != len(wanted):
                 raise ModelError(f"The model gave {len(results)} answers to {len(wanted)} items.")
         except Exception as error:  # noqa: BLE001 - whatever a model raises, the lane lives on
+            batch.failed = True
             if len(wanted) == 1:
                 self._settle(wanted[0], "failed", error=as_typed(error))
                 return False
@@ -336,7 +384,7 @@ class Lane:
             await self._attempt(batch, wanted[:half])
             await self._attempt(batch, wanted[half:])
             return False
-        undisturbed = len(wanted) == len(members) and not any(seat.settled for seat in wanted)
+        undisturbed = len(wanted) == len(members) and not any(seat.future.done() for seat in wanted)
         for seat, result in zip(wanted, results, strict=True):
             if isinstance(result, BaseException):
                 self._settle(seat, "failed", error=as_typed(result))

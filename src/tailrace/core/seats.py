@@ -15,15 +15,20 @@ from tailrace.core.work import Work
 class Seat:
     """A piece of work inside the lane, and the future its caller waits on."""
 
-    __slots__ = ("boarded", "future", "latest_start", "settled", "timer", "work")
+    __slots__ = ("batch", "future", "latest_start", "settled", "timer", "work")
 
     def __init__(self, work: Work, future: asyncio.Future[Any], latest_start: float = inf) -> None:
         self.work = work
         self.future = future
         self.latest_start = latest_start
-        self.boarded = False
+        self.batch: Batch | None = None
         self.settled = False
         self.timer: asyncio.TimerHandle | None = None
+
+    @property
+    def boarded(self) -> bool:
+        """Whether it has a place in a batch."""
+        return self.batch is not None
 
     def stop_timer(self) -> None:
         """Forget the moment at which the lane meant to answer by itself."""
@@ -35,10 +40,23 @@ class Seat:
 class Batch:
     """The members of one slot, from the moment it opens until the model lets go."""
 
-    __slots__ = ("_asked", "_clock", "expected_s", "marks", "members", "started_at", "timer")
+    __slots__ = (
+        "_asked",
+        "_clock",
+        "closes_at",
+        "expected_s",
+        "failed",
+        "marks",
+        "members",
+        "started_at",
+        "timer",
+    )
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, closes_at: float) -> None:
         self._clock = clock
+        self.closes_at = closes_at
+        self.failed = False
+        """Whether the model raised, or was given up; a caller who left or a bad item is not its fault."""
         self._asked: Sequence[Seat] = ()
         self.members: list[Seat] = []
         self.started_at: float | None = None
@@ -50,11 +68,6 @@ class Batch:
     def gathering(self) -> bool:
         """Whether the batch is open and not yet on the model."""
         return self.started_at is None
-
-    @property
-    def cost(self) -> float:
-        """What all members cost together."""
-        return sum(seat.work.cost for seat in self.members)
 
     def works(self) -> list[Work]:
         """The members' work, in order of arrival."""

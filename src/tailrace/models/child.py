@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from tailrace.core.errors import ModelDied, ModelError
+from tailrace.core.errors import LaneFull, ModelDied, ModelError
 from tailrace.core.events import ChildRestarted, Events
 from tailrace.models.child_main import HEADER, frame
 
@@ -77,6 +77,7 @@ class ChildModel:
         self.in_flight_max = in_flight_max
         self.restarts = 0
         self.killed_because = ""
+        """Why the last life ended: limit, kernel or crash; empty in the first."""
         self.peak_bytes = 0
         self.resident_bytes = 0
         self.start_s = 1.0
@@ -88,6 +89,7 @@ class ChildModel:
         self._number = 0
         self._ready = asyncio.Event()
         self._stopping = False
+        self._over_limit = False
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -119,13 +121,14 @@ class ChildModel:
         Raises:
             ModelRestarting: it is not there now.
             ModelDied: it was killed while it worked on this.
-            ModelError: it says that the model failed, or too many are inside already.
+            LaneFull: too many are inside already.
+            ModelError: it says that the model failed.
 
         """
         if self._writer is None or not self.ready:
             raise ModelRestarting
         if self.running >= self.in_flight_max:
-            raise ModelError(f"The child holds {self.in_flight_max} requests and takes no more.")
+            raise LaneFull(f"The child holds {self.in_flight_max} requests and takes no more.")
         self._number += 1
         number = self._number
         answer: asyncio.Future[ChildAnswer] = asyncio.get_running_loop().create_future()
@@ -162,7 +165,7 @@ class ChildModel:
 
     async def _live(self) -> bool:
         """One life of the child, from start to death; returns whether it was ever ready."""
-        self.killed_because = ""
+        self._over_limit = False
         began = time.monotonic()
         ours, theirs = socket.socketpair()
         with theirs:
@@ -204,8 +207,8 @@ class ChildModel:
             waiting.set_result(ChildAnswer(message["result"], marks))
 
     def _explain(self, status: int) -> None:
-        if not self.killed_because:
-            self.killed_because = "kernel" if status == -signal.SIGKILL else "crash"
+        by_kernel = "kernel" if status == -signal.SIGKILL else "crash"
+        self.killed_because = "limit" if self._over_limit else by_kernel
         log.warning(
             "child %s ended (%s, status %d) with %d requests inside; starting it again",
             self.name,
@@ -235,6 +238,6 @@ class ChildModel:
             self.resident_bytes = resident_bytes(self._process.pid)
             self.peak_bytes = max(self.peak_bytes, self.resident_bytes)
             if self.ready and 0 < self.limit_bytes < self.resident_bytes:
-                self.killed_because = "limit"
+                self._over_limit = True
                 with contextlib.suppress(ProcessLookupError):
                     self._process.kill()

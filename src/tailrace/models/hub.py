@@ -11,48 +11,50 @@ from tailrace.models.folder import CONFIG, TOKENIZER, USUAL_FILES, ModelFolder, 
 from tailrace.models.port import Progress
 from tailrace.models.source import HubSource
 
+_PATIENCE_S = 10.0
+
 
 def hub_folder(source: HubSource, progress: Progress) -> ModelFolder:
     """The repository's folder, out of the cache where it is complete, else downloaded."""
     from huggingface_hub import snapshot_download  # noqa: PLC0415
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError  # noqa: PLC0415
-    from huggingface_hub.utils import HFValidationError  # noqa: PLC0415
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError  # noqa: PLC0415
 
     try:
-        cached = snapshot_download(
-            source.repo, revision=source.revision, local_files_only=True, token=False
-        )
+        cached = snapshot_download(source.repo, revision=source.revision, local_files_only=True)
         return read_folder(Path(cached), source.file)
     except (LocalEntryNotFoundError, ModelUnavailable):
         pass  # not here, or not all of it
     except HFValidationError as error:
         raise ModelUnavailable(f"{source}: {_one_line(error)}") from None
-    progress(f"asking the hub for {source.repo}", 0.0)
     try:
-        file = source.file or _choose(source)
-        progress(f"downloading {source.repo}", 0.1)
-        path = snapshot_download(
-            source.repo,
-            revision=source.revision,
-            allow_patterns=[file, f"{file}_data", TOKENIZER, f"*/{TOKENIZER}", CONFIG],
-        )
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        return _download(source, progress)
+    except ModelUnavailable:
+        raise
+    except Exception as error:  # noqa: BLE001 - errors of the hub's HTTP client are its own affair
         raise ModelUnavailable(
             f"{source} is not in the local cache and the hub could not be used ({_one_line(error)}); "
             "check the name and the network, or download it elsewhere and use dir:PATH"
         ) from None
+
+
+def _download(source: HubSource, progress: Progress) -> ModelFolder:
+    from huggingface_hub import HfApi, snapshot_download  # noqa: PLC0415
+
+    progress(f"asking the hub for {source.repo}", 0.0)
+    # One question that is not repeated, so that a machine without network learns it at once.
+    found = HfApi().model_info(source.repo, revision=source.revision, timeout=_PATIENCE_S)
+    names = {sibling.rfilename for sibling in found.siblings or []}
+    file = source.file or next((name for name in USUAL_FILES if name in names), None)
+    if file is None or file not in names:
+        wanted = file or "ONNX file of a usual name"
+        raise ModelUnavailable(f"{source} has no {wanted}; name one: hf:ORG/NAME:FILE")
+    progress(f"downloading {source.repo}", 0.1)
+    path = snapshot_download(
+        source.repo,
+        revision=source.revision,
+        allow_patterns=[file, f"{file}_data", TOKENIZER, f"*/{TOKENIZER}", CONFIG],
+    )
     return read_folder(Path(path), file)
-
-
-def _choose(source: HubSource) -> str:
-    """The ONNX file to take where the source names none: the smallest usual one first."""
-    from huggingface_hub import HfApi  # noqa: PLC0415
-
-    files = set(HfApi().list_repo_files(source.repo, revision=source.revision))
-    for name in USUAL_FILES:
-        if name in files:
-            return name
-    raise ModelUnavailable(f"{source} has no ONNX file we know; name one: hf:ORG/NAME:FILE")
 
 
 def _one_line(error: Exception) -> str:

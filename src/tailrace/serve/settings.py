@@ -35,7 +35,9 @@ class BadConfiguration(Exception):
 class Settings(BaseModel):
     """What every table of the configuration has in common."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
+    )
 
 
 class ServerSettings(Settings):
@@ -222,7 +224,7 @@ def _literal(text: str) -> Any:
     """A value from the environment: JSON where it is JSON, else the text itself."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

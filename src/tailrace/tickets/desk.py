@@ -5,12 +5,14 @@ Knows ledgers only by their port, and nothing of HTTP.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from tailrace.core.admission import AllOf, LaneView
 from tailrace.core.clock import Clock
-from tailrace.core.errors import Draining, TailraceError
+from tailrace.core.errors import Draining, LaneFull, TailraceError
 from tailrace.core.estimate import start_in_s
 from tailrace.core.events import Admitted, TicketMoved
 from tailrace.core.lane import ON_MODEL, Lane
@@ -18,6 +20,9 @@ from tailrace.core.work import Stamps, Work
 from tailrace.tickets.port import Claim, Ledger, Outcome, State, Ticket
 
 log = logging.getLogger(__name__)
+
+LANE_FULL_PAUSE_S = 0.05
+"""How soon a ticket that the lane had no seat for is brought to it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,8 @@ class Place:
 class Desk:
     """Tickets of one door over one lane.
 
-    `lease_s` must exceed the longest run; `sweep_every_s` is how often old results are dropped.
+    `lease_s` must exceed the longest run; `sweep_every_s` is how often old results are dropped; `keep`
+    is told every body with its result, for a cache.
     """
 
     def __init__(
@@ -44,6 +50,7 @@ class Desk:
         clock: Clock,
         lease_s: float = 600.0,
         sweep_every_s: float = 5.0,
+        keep: Callable[[Any, Any], None] = lambda _body, _result: None,
     ) -> None:
         self.door = door
         self.ledger = ledger
@@ -52,22 +59,28 @@ class Desk:
         self._clock = clock
         self._lease_s = lease_s
         self._sweep_every_s = sweep_every_s
+        self._keep = keep
         self._arrived = asyncio.Event()
         self._closing = False
         self._running: tuple[Ticket, Work] | None = None
 
-    def view(self, cost: float) -> LaneView:
+    def view(self, work: Work | None = None) -> LaneView:
         """The line as a policy of this door sees it: the tickets that wait, not the lane's seats."""
-        tickets = self.ledger.waiting()
+        tickets, lane = self.ledger.waiting(), self._lane.view(work)
         return replace(
-            self._lane.view(cost),
+            lane,
             waiting=len(tickets),
-            free=0 if tickets or self._running else self._lane.view(cost).free,
+            free=0 if tickets or self._running else lane.free,
             start_in_s=self._start_in_s(tickets),
         )
 
-    def submit(self, body: Any, cost: float, stamps: Stamps) -> Ticket:
+    def submit(
+        self, body: Any, cost: float, stamps: Stamps, caller: str = "", deadline: float = inf
+    ) -> Ticket:
         """Take a ticket in at the end of the line, if the policies agree.
+
+        `caller` is who asks, for policies that count by caller; `deadline` is judged at the door only: a
+        ticket that was taken in is answered, however late.
 
         Raises:
             Rejected: by a policy, or while the box is shutting down.
@@ -75,8 +88,8 @@ class Desk:
         """
         if self._closing:
             raise Draining
-        work = Work(body, stamps, door=self.door, cost=cost)
-        self.admission.admit(work, self.view(cost))
+        work = Work(body, stamps, door=self.door, cost=cost, caller=caller, deadline=deadline)
+        self.admission.admit(work, self.view(work))
         ticket = self.ledger.submit(body, cost, self._clock.now())
         self._lane.events.emit(Admitted(self._lane.name, self.door))
         self._lane.events.emit(TicketMoved(None, State.QUEUED))
@@ -105,7 +118,7 @@ class Desk:
         for other, boarded in self._lane.line():
             if other is work and boarded:
                 return min(self._lane.free_in_s())
-        return start_in_s(self._lane.free_in_s(), self._lane.ahead_s()) + service_s
+        return start_in_s(self._lane.free_in_s(), self._lane.ahead_s(work)) + service_s
 
     def _start_in_s(self, ahead: list[float]) -> float:
         """When a ticket would start that has tickets of these costs before it.
@@ -148,6 +161,13 @@ class Desk:
         self._running = (ticket, work)
         try:
             outcome = Outcome(result=await self._lane.do(work))
+            self._keep(ticket.body, outcome.result)
+        except (LaneFull, Draining):
+            # The lane, not the ticket, is at its end: it was taken in and keeps its place.
+            if self.ledger.release(ticket.id, claim.token):
+                events.emit(TicketMoved(State.RUNNING, State.QUEUED))
+            await asyncio.sleep(LANE_FULL_PAUSE_S)
+            return
         except TailraceError as error:
             outcome = Outcome(error=error)
         finally:

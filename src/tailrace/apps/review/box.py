@@ -58,7 +58,7 @@ class ReviewBox:
         self.events = Events()
         self.metrics = Metrics(LANE, DOORS, [str(state) for state in State])
         self.cache = MemoryCache(settings.cache.entries_max)
-        self.pipeline = Pipeline(self.cache)
+        self.pipeline = Pipeline(self.cache, clock)
         self._threads = threads
         self.lane = Lane(
             LANE,
@@ -79,13 +79,14 @@ class ReviewBox:
             self.doors["queue"].admission,
             clock=clock,
             lease_s=settings.lane.run_max_s * 2,
+            keep=lambda text, scores: self.cache.put(self.key(text), scores),
         )
         self.child = child or self._child()
         self.in_progress = Counter(dict.fromkeys(DOORS, 0))
         self.refused: dict[str, Counter[str]] = {name: Counter() for name in DOORS}
         self.answered = Counter(dict.fromkeys(DOORS, 0))
         self._failed_runs = 0
-        self._background: list[asyncio.Task[Any]] = []
+        self._worker: asyncio.Task[None] | None = None
         self._listen()
 
     def _door(self, name: str) -> Door:
@@ -201,12 +202,11 @@ class ReviewBox:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run the ticket worker and the naive child; on leaving, finish what was taken in."""
-        self._background.append(asyncio.create_task(self.desk.work()))
+        self._worker = asyncio.create_task(self.desk.work())
         if self.child is not None:
             await self.child.start()
             if not self.child.limit_bytes:
-                measuring = choose_limit(self.child, self.topics.labels)
-                self._background.append(asyncio.create_task(measuring))
+                await choose_limit(self.child, self.topics.labels)
         try:
             yield
         finally:
@@ -216,12 +216,9 @@ class ReviewBox:
         """Refuse the new, finish the old within the grace, leave no child behind."""
         grace_s = self.settings.server.drain_grace_s
         self.desk.close()
-        worker, *others = self._background
-        for task in others:
-            task.cancel()
-        await asyncio.wait({worker}, timeout=grace_s)
         await self.lane.drain(grace_s)
-        worker.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
+        if self._worker is not None:
+            await asyncio.wait({self._worker}, timeout=1.0)
+            self._worker.cancel()
         if self.child is not None:
             await self.child.stop()

@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Sequence
 
+from tailrace.bench.reviews import reviews
 from tailrace.core.errors import ModelError
 from tailrace.core.events import Events
 from tailrace.models.child import ChildModel
@@ -16,11 +17,12 @@ log = logging.getLogger(__name__)
 
 CROWD = 12
 """As on the box this comes from: so many at once must be too many."""
-TRIAL = 4
-"""How many at once are measured."""
-FIT = 7
-"""How many must fit under the limit chosen from the measure."""
-SAMPLE = "점심시간에 갔더니 줄이 길어서 삼십 분을 기다렸는데 음식은 금방 나왔고 직원분도 친절했어요"
+FIT_SHARE = 0.6
+"""The limit is passed when a crowd of `CROWD` has taken this share of what it would take."""
+MEASURE_S_MAX = 120.0
+"""A child that cannot be measured in this time runs without a limit."""
+SETTLE_S = 0.25
+"""Pause between two looks at memory that is going back to the system."""
 
 
 def naive_command(source: str, cache_dir: str | None) -> list[str]:
@@ -30,27 +32,40 @@ def naive_command(source: str, cache_dir: str | None) -> list[str]:
 
 
 async def choose_limit(child: ChildModel, labels: Sequence[str]) -> int:
-    """Measure what one and a few at once use, and set a limit that `FIT` fit under and `CROWD` do not.
+    """Let a crowd in once without a limit, and set one that it would not have survived.
 
-    Returns the limit in bytes, which is also set on the child.
+    Returns the limit in bytes, which is also set on the child; 0 where it could not be measured.
     """
-    await child.wait_ready()
-    body = {"text": SAMPLE, "labels": list(labels)}
+    crowd = [{"text": text, "labels": list(labels)} for text in reviews(CROWD)]
     try:
-        await child.ask(body)
-        await asyncio.sleep(0.3)
-        base = child.resident_bytes
-        child.peak_bytes = 0
-        await asyncio.gather(*(child.ask(body) for _ in range(TRIAL)))
-    except ModelError as error:
-        log.warning("the naive child could not be measured (%s); it runs without a limit", error)
+        async with asyncio.timeout(MEASURE_S_MAX):
+            await child.wait_ready()
+            await child.ask(crowd[0])
+            idle = await _settled(child)
+            child.peak_bytes = 0
+            await asyncio.gather(*(child.ask(body) for body in crowd))
+            taken = max(1 << 20, child.peak_bytes - idle)
+            await _settled(child)
+    except (ModelError, TimeoutError) as error:
+        log.warning("the naive child could not be measured (%r); it runs without a limit", error)
         return 0
-    each = max(1 << 20, (child.peak_bytes - base) // TRIAL)
-    child.limit_bytes = base + FIT * each
-    limit, used, more = child.limit_bytes >> 20, base >> 20, each >> 20
-    log.info("naive limit %d MiB: %d MiB, and %d MiB for each caller", limit, used, more)
+    child.limit_bytes = idle + int(FIT_SHARE * taken)
     child.peak_bytes = child.resident_bytes
+    limit, before, more = child.limit_bytes >> 20, idle >> 20, taken >> 20
+    log.info(
+        "naive limit %d MiB: %d MiB idle, %d MiB more for %d at once", limit, before, more, CROWD
+    )
     return child.limit_bytes
+
+
+async def _settled(child: ChildModel) -> int:
+    """The child's memory when it has stopped falling."""
+    used = child.resident_bytes
+    while True:
+        await asyncio.sleep(SETTLE_S)
+        if child.resident_bytes >= used:
+            return child.resident_bytes
+        used = child.resident_bytes
 
 
 def naive_child(

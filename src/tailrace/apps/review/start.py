@@ -9,7 +9,7 @@ from tailrace.apps.review.topics import Topics, load_topics
 from tailrace.core.clock import MonotonicClock
 from tailrace.core.estimate import ServiceTime
 from tailrace.models.cores import usable_cores
-from tailrace.models.opening import open_cross_encoder
+from tailrace.models.open import open_cross_encoder
 from tailrace.models.port import CrossEncoder
 from tailrace.models.threads import InferenceThreads
 

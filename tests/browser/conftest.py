@@ -1,0 +1,70 @@
+"""A real browser on a real box, which the fixture `review_box` starts.
+
+The page's content security policy stays in force except where axe is put in.
+"""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from review_guest import Guest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
+ARGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-default-apps",
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def box_url(review_box: Any) -> str:
+    """Where the box listens; `review_box` starts it."""
+    return str(review_box).rstrip("/")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no chromium on this machine (Debian: apt-get install chromium fonts-noto-cjk)")
+    with sync_playwright() as p:
+        found = p.chromium.launch(executable_path=CHROMIUM, headless=True, args=ARGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    made = browser.new_context(viewport={"width": 1280, "height": 860}, locale="ko-KR")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def guest(context: BrowserContext, box_url: str) -> Guest:
+    return Guest(context.new_page(), box_url)
+
+
+@pytest.fixture(scope="session")
+def after_limited(browser: Browser, box_url: str) -> Iterator[tuple[Guest, list[dict[str, Any]]]]:
+    """Send twelve through the limited door once, for tests that only read."""
+    made = browser.new_context(viewport={"width": 1280, "height": 860}, locale="ko-KR")
+    somebody = Guest(made.new_page(), box_url).open()
+    lines = somebody.send()
+    yield somebody, lines
+    made.close()

@@ -1,0 +1,402 @@
+"""Writes the generated parts of docs/reference from the code: `make docs`.
+
+The code is the source; a page that differs from what this file would write fails a test. Text outside
+the marked blocks is written by hand and left alone.
+"""
+
+import argparse
+import importlib
+import json
+import sys
+import types
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from prometheus_client.metrics_core import Metric
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from tailrace.apps.review.app import event_stream, review_app
+from tailrace.apps.review.box import ReviewBox
+from tailrace.apps.review.settings import BoxSettings, NaiveSettings
+from tailrace.apps.review.topics import load_topics
+from tailrace.core.clock import MonotonicClock
+from tailrace.core.estimate import ServiceTime
+from tailrace.models.fake import FakeCrossEncoder
+from tailrace.models.threads import InferenceThreads
+from tailrace.serve.problems import STATUS
+from tailrace.serve.settings import DoorSettings, PolicySettings
+from tailrace.wire.problem import TYPE_PREFIX
+
+ROOT = Path(__file__).resolve().parent.parent
+REFERENCE = ROOT / "docs" / "reference"
+
+TYPES = {int: "whole number", float: "number", bool: "true or false", str: "text", Path: "path"}
+SIGNS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+
+BOUNDING_SETTINGS = (
+    "server.body_max_bytes",
+    "server.streams_max",
+    "server.drain_grace_s",
+    "review.text_max_chars",
+    "lane.slots",
+    "lane.waiting_max",
+    "lane.run_max_s",
+    "lane.batch.items_max",
+    "lane.batch.window_ms",
+    "naive.memory_limit_mib",
+    "naive.in_flight_max",
+    "cache.entries_max",
+    "tickets.keep_s",
+    "tickets.kept_max",
+)
+"""Settings that bound something, as paths of the configuration file."""
+
+BOUNDING_CONSTANTS = (
+    ("tailrace.apps.review.topics", "TOPICS_MAX", "topics in a topics file"),
+    ("tailrace.apps.review.topics", "TOPIC_CHARS_MAX", "characters of one topic"),
+    ("tailrace.apps.review.crowd", "CALLERS_MAX", "callers in one `POST /api/crowd`"),
+    ("tailrace.apps.review.crowd", "CROWDS_MAX", "crowds on their way at once"),
+    ("tailrace.core.lane", "PLANNED_MAX", "waiting work that estimates plan run by run"),
+    ("tailrace.core.batch", "LOOKAHEAD", "places down the line that company is looked for"),
+    ("tailrace.core.line", "CALLERS_REMEMBERED", "callers whose share of a lane is kept in mind"),
+    ("tailrace.serve.served", "INLINE_CHARS", "characters tokenised on the event loop"),
+    ("tailrace.bench.crowd", "CROWD_MAX", "callers in one `tailrace burst`"),
+    (
+        "tailrace.bench.crowd",
+        "POLL_S",
+        "seconds between two looks at a ticket, by `tailrace burst`",
+    ),
+    (
+        "tailrace.serve.events_stream",
+        "EVERY_S",
+        "seconds between two events of one stream, at least",
+    ),
+    ("tailrace.serve.events_stream", "HEARTBEAT_S", "seconds of silence before a heartbeat"),
+    ("tailrace.serve.runner", "BACKLOG", "connections that wait to be accepted"),
+    ("tailrace.core.returns", "HORIZON_S", "seconds ahead that a return is booked, at most"),
+    ("tailrace.core.returns", "PACE_MARGIN", "how much slower than measured returns are planned"),
+    ("tailrace.core.estimate", "RESIDUAL_FLOOR", "share of its estimate a late run still needs"),
+    ("tailrace.serve.doors", "FINE_STEP_S", "grid of `retry-after-ms`, in seconds"),
+    ("tailrace.apps.review.box", "FAILED_RUNS_UNREADY", "failed runs in a row until not ready"),
+    (
+        "tailrace.apps.review.naive",
+        "CROWD",
+        "naive callers that are too many for a limit chosen at start",
+    ),
+    (
+        "tailrace.apps.review.naive",
+        "FIT_SHARE",
+        "share of that crowd's memory at which the limit is put",
+    ),
+    (
+        "tailrace.apps.review.naive",
+        "MEASURE_S_MAX",
+        "seconds until a child that cannot be measured goes without",
+    ),
+    ("tailrace.models.child", "LOOK_EVERY_S", "seconds between two looks at a busy child's memory"),
+    (
+        "tailrace.models.child",
+        "BACKOFF_S",
+        "pauses before a child that never got ready is tried again",
+    ),
+    ("tailrace.models.chunks", "CHUNK_TOKENS", "padded tokens in one sub-batch"),
+    ("tailrace.models.threads", "NICE", "niceness of inference threads"),
+)
+"""Bounds that are constants of the code: module, name, what they bound."""
+
+
+# -- configuration ----------------------------------------------------------------------------
+
+
+def fields(model: type[BaseModel], path: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Every setting below `model` that holds a value, by its path in the file."""
+    for name, field in model.model_fields.items():
+        below = field.annotation
+        if isinstance(below, type) and issubclass(below, BaseModel):
+            yield from fields(below, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", field
+
+
+def tables(model: type[BaseModel], path: str = "") -> Iterator[tuple[str, type[BaseModel]]]:
+    """Every table of the file, by its path; the doors' common shape only once."""
+    yield path, model
+    for name, field in model.model_fields.items():
+        below = field.annotation
+        if isinstance(below, type) and issubclass(below, BaseModel):
+            yield from tables(below, f"{path}.{name}" if path else name)
+
+
+def policies() -> list[type[BaseModel]]:
+    """The kinds of policy, in the order of the union."""
+    union = get_args(PolicySettings)[0]
+    return list(get_args(union))
+
+
+def kind_of(field: FieldInfo) -> str:
+    """The type of a setting, in words, with its bounds."""
+    words = type_words(field.annotation)
+    bounds = [
+        f"{word} {getattr(limit, sign):g}"
+        for limit in field.metadata
+        for sign, word in SIGNS.items()
+        if getattr(limit, sign, None) is not None
+    ]
+    return ", ".join([words, *bounds])
+
+
+def type_words(annotation: Any) -> str:
+    """A Python type in the words of the page."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return type_words(get_args(annotation)[0])
+    if origin is Literal:
+        return " or ".join(f"`{value!r}`".replace("'", '"') for value in get_args(annotation))
+    if origin in {Union, types.UnionType}:
+        some = [a for a in get_args(annotation) if a is not type(None)]
+        return type_words(some[0]) if len(some) == 1 else "policy"
+    if origin is tuple:
+        return f"list of {'policies' if len(get_args(annotation)) > 1 else 'values'}"
+    return TYPES[annotation]
+
+
+def default_of(field: FieldInfo) -> str:
+    """The default of a setting, as TOML where it has one."""
+    if field.is_required():
+        return "must be given"
+    value = field.get_default(call_default_factory=True)
+    if value is None:
+        return "none"
+    if isinstance(value, tuple):
+        return "`[]`" if not value else "see below"
+    return f"`{json.dumps(value)}`"
+
+
+def setting_rows(model: type[BaseModel]) -> list[str]:
+    """One row per value of one table."""
+    rows = ["| setting | type | default | meaning |", "|---|---|---|---|"]
+    for name, field in model.model_fields.items():
+        below = field.annotation
+        if isinstance(below, type) and issubclass(below, BaseModel):
+            continue
+        if not field.description and name != "kind":
+            raise SystemExit(f"{model.__name__}.{name} has no docstring: say what it is for")
+        meaning = " ".join((field.description or "Which policy this is.").split())
+        rows.append(f"| `{name}` | {kind_of(field)} | {default_of(field)} | {meaning} |")
+    return rows
+
+
+def policy_toml(policy: BaseModel) -> str:
+    """One policy as it stands in a file, its own defaults left out."""
+    values = policy.model_dump(exclude_defaults=True)
+    inside = ", ".join(f"{name} = {json.dumps(value)}" for name, value in values.items())
+    return f"{{ {inside} }}"
+
+
+def summary(model: type[BaseModel]) -> str:
+    """The first paragraph of a class's docstring."""
+    return " ".join((model.__doc__ or "").split("\n\n", maxsplit=1)[0].split())
+
+
+def configuration() -> str:
+    """The whole of configuration.md."""
+    lines = [
+        "# Configuration",
+        "",
+        "Written by `make docs` from the settings in the code; do not edit.",
+        "",
+        "A TOML file, given with `tailrace serve --config FILE`. Every setting has a default, so a file",
+        "holds only what differs. Unknown names are errors; all mistakes are reported at once, with their",
+        "paths. `tailrace serve --check` prints what would be used and leaves.",
+        "",
+        "Order of precedence: command line, environment, file, default. The environment spells a path",
+        "with two underscores: `TAILRACE__LANE__BATCH__WINDOW_MS=10` is `lane.batch.window_ms = 10`. A",
+        "value is read as JSON where it is JSON, else as text.",
+        "",
+        "[configs/review.toml](../../configs/review.toml) spells the defaults out.",
+    ]
+    for path, model in tables(BoxSettings):
+        own = [f for f in model.model_fields.values() if not _is_table(f)]
+        if not own or model is DoorSettings:
+            continue
+        lines += ["", f"## [{path}]", "", summary(model), "", *setting_rows(model)]
+    lines += ["", "## [doors.limited], [doors.batched], [doors.queue]", ""]
+    lines += [
+        summary(DoorSettings),
+        "",
+        *setting_rows(DoorSettings),
+        "",
+        "The defaults:",
+        "",
+        "```toml",
+    ]
+    doors = BoxSettings().doors
+    for name in type(doors).model_fields:
+        door = getattr(doors, name)
+        lines += [f"[doors.{name}]", f"batch = {json.dumps(door.batch)}", "policies = ["]
+        lines += [f"    {policy_toml(policy)}," for policy in door.policies]
+        lines += ["]", ""]
+    lines[-1] = "```"
+    lines += ["", "## Policies", ""]
+    lines += [
+        "A door asks all of its policies; all must agree, and the earliest latest start counts."
+    ]
+    for model in policies():
+        (kind,) = get_args(model.model_fields["kind"].annotation)
+        lines += ["", f"### {kind}", "", summary(model), "", *setting_rows(model)]
+    return "\n".join(lines) + "\n"
+
+
+def _is_table(field: FieldInfo) -> bool:
+    return isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+
+
+# -- HTTP -------------------------------------------------------------------------------------
+
+
+def box_for_looking() -> ReviewBox:
+    """A box that is never started: to ask it for its metrics and its routes."""
+    settings = BoxSettings(naive=NaiveSettings(enabled=False))
+    threads = InferenceThreads(1)
+    threads.close()
+    return ReviewBox(
+        settings,
+        FakeCrossEncoder(),
+        threads,
+        load_topics(),
+        clock=MonotonicClock(),
+        service=ServiceTime(),
+    )
+
+
+@cache
+def openapi() -> dict[str, Any]:
+    """The OpenAPI document of the box."""
+    box = box_for_looking()
+    app: Any = review_app(box, event_stream(box))
+    document: dict[str, Any] = app._app.openapi()  # noqa: SLF001 - the arrival layer hides FastAPI
+    return document
+
+
+def entries() -> str:
+    """The table of entries, from the OpenAPI document."""
+    rows = ["| entry | what it does |", "|---|---|"]
+    for path, methods in openapi()["paths"].items():
+        for method, about in methods.items():
+            rows.append(f"| `{method.upper()} {path}` | {about['summary']} |")
+    return "\n".join(rows)
+
+
+def errors() -> str:
+    """The table of error codes, from the one table that gives them a status."""
+    rows = ["| status | `code` | title |", "|---|---|---|"]
+    for code, (status, title) in sorted(STATUS.items(), key=lambda item: (item[1][0], item[0])):
+        rows.append(f"| {status} | `{code}` | {title} |")
+    return "\n".join([f"`type` is `{TYPE_PREFIX}` and the code.", "", *rows])
+
+
+# -- metrics and limits -----------------------------------------------------------------------
+
+
+@cache
+def metric_families() -> list[Metric]:
+    """Every family that the box exports."""
+    return list(box_for_looking().metrics.registry.collect())
+
+
+def label_values(family: Metric) -> dict[str, list[str]]:
+    """The labels of a family, each with the values that exist from the start."""
+    values: dict[str, dict[str, None]] = {}
+    for sample in family.samples:
+        for label, value in sample.labels.items():
+            if label != "le":
+                values.setdefault(label, {})[value] = None
+    return {label: list(known) for label, known in values.items()}
+
+
+def metrics() -> str:
+    """The table of metrics."""
+    rows = ["| metric | type | labels | what it counts |", "|---|---|---|---|"]
+    for family in metric_families():
+        name = family.name + ("_total" if family.type == "counter" else "")
+        labels = "<br>".join(
+            f"`{label}`: {', '.join(values)}" for label, values in label_values(family).items()
+        )
+        rows.append(f"| `{name}` | {family.type} | {labels} | {family.documentation} |")
+    return "\n".join(rows)
+
+
+def limits() -> str:
+    """The two tables of bounds."""
+    known = dict(fields(BoxSettings))
+    rows = ["| setting | default | bounds |", "|---|---|---|"]
+    for path in BOUNDING_SETTINGS:
+        field = known[path]
+        meaning = " ".join((field.description or "").split())
+        rows.append(f"| `{path}` | {default_of(field)} | {meaning} |")
+    doors = BoxSettings().doors
+    for name in type(doors).model_fields:
+        door = getattr(doors, name)
+        rows += [
+            f"| `doors.{name}.policies` | `{policy_toml(policy)}` | {summary(type(policy))} |"
+            for policy in door.policies
+            if policy.model_dump(exclude_defaults=True, exclude={"kind"})
+        ]
+    rows += ["", "Constants of the code:", "", "| constant | value | bounds |", "|---|---|---|"]
+    for module, name, meaning in BOUNDING_CONSTANTS:
+        value = getattr(importlib.import_module(module), name)
+        shown = ", ".join(str(v) for v in value) if isinstance(value, tuple) else value
+        rows.append(f"| `{module.removeprefix('tailrace.')}.{name}` | {shown} | {meaning} |")
+    return "\n".join(rows)
+
+
+# -- pages ------------------------------------------------------------------------------------
+
+
+def block(text: str, name: str, content: str) -> str:
+    """`text` with the content of one marked block replaced."""
+    begin, end = f"<!-- begin {name}: written by make docs -->", f"<!-- end {name} -->"
+    if begin not in text or end not in text:
+        raise SystemExit(f"the page has no block {name}: {begin} ... {end}")
+    before, rest = text.split(begin)
+    return f"{before}{begin}\n\n{content}\n\n{end}{rest.split(end)[1]}"
+
+
+def pages() -> dict[Path, str]:
+    """What every generated page should hold, by path."""
+    http = (REFERENCE / "http.md").read_text(encoding="utf-8")
+    return {
+        REFERENCE / "configuration.md": configuration(),
+        REFERENCE / "http.md": block(block(http, "entries", entries()), "errors", errors()),
+        REFERENCE / "metrics.md": block(
+            (REFERENCE / "metrics.md").read_text(encoding="utf-8"), "metrics", metrics()
+        ),
+        REFERENCE / "limits.md": block(
+            (REFERENCE / "limits.md").read_text(encoding="utf-8"), "limits", limits()
+        ),
+    }
+
+
+def main() -> int:
+    """Write the pages, or with --check say which differ."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 if a page differs"
+    )
+    check = parser.parse_args().check
+    stale = []
+    for path, text in pages().items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(path.relative_to(ROOT))
+            if not check:
+                path.write_text(text, encoding="utf-8")
+    for path in stale:
+        print(f"{'out of date' if check else 'written'}: {path}")
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
