@@ -19,7 +19,8 @@ def average(paths: Sequence[Path], shares: Sequence[float], out: Path) -> None:
     total = sum(shares)
     mean = {
         name: np.asarray(
-            sum(s * a[name].astype(np.float32) for s, a in zip(shares, adapters, strict=True)) / total,
+            sum(s * a[name].astype(np.float32) for s, a in zip(shares, adapters, strict=True))
+            / total,
             array.dtype,
         )
         for name, array in adapters[0].items()
