@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup serve test test-fast check fix bench-doors clean
+.PHONY: help setup serve test test-fast check fix docs bench-doors train-smoke clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -38,8 +38,14 @@ fix: setup ## let the tools mend what they can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+docs: setup ## rewrite the reference pages that are generated from the code
+	@$(BIN)/python tools/reference.py
+
 bench-doors: setup ## what the four doors do with a crowd; writes bench/results/DATE/doors.md
 	@$(BIN)/python bench/doors.py
 
 clean: ## forget the environment
 	rm -rf $(VENV)
+
+train-smoke: ## does training still work: a few steps in an environment of its own (needs torch)
+	@PYTHON=$(PYTHON) training/smoke.sh

@@ -10,6 +10,7 @@ import json
 import sys
 import types
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -58,9 +59,21 @@ BOUNDING_CONSTANTS = (
     ("tailrace.apps.review.topics", "TOPIC_CHARS_MAX", "characters of one topic"),
     ("tailrace.apps.review.crowd", "CALLERS_MAX", "callers in one `POST /api/crowd`"),
     ("tailrace.apps.review.crowd", "CROWDS_MAX", "crowds on their way at once"),
+    ("tailrace.core.lane", "PLANNED_MAX", "waiting work that estimates plan run by run"),
+    ("tailrace.core.batch", "LOOKAHEAD", "places down the line that company is looked for"),
+    ("tailrace.core.line", "CALLERS_REMEMBERED", "callers whose share of a lane is kept in mind"),
+    ("tailrace.serve.served", "INLINE_CHARS", "characters tokenised on the event loop"),
     ("tailrace.bench.crowd", "CROWD_MAX", "callers in one `tailrace burst`"),
-    ("tailrace.bench.crowd", "POLL_S", "seconds between two looks at a ticket, by `tailrace burst`"),
-    ("tailrace.serve.events_stream", "EVERY_S", "seconds between two events of one stream, at least"),
+    (
+        "tailrace.bench.crowd",
+        "POLL_S",
+        "seconds between two looks at a ticket, by `tailrace burst`",
+    ),
+    (
+        "tailrace.serve.events_stream",
+        "EVERY_S",
+        "seconds between two events of one stream, at least",
+    ),
     ("tailrace.serve.events_stream", "HEARTBEAT_S", "seconds of silence before a heartbeat"),
     ("tailrace.serve.runner", "BACKLOG", "connections that wait to be accepted"),
     ("tailrace.core.returns", "HORIZON_S", "seconds ahead that a return is booked, at most"),
@@ -68,10 +81,27 @@ BOUNDING_CONSTANTS = (
     ("tailrace.core.estimate", "RESIDUAL_FLOOR", "share of its estimate a late run still needs"),
     ("tailrace.serve.doors", "FINE_STEP_S", "grid of `retry-after-ms`, in seconds"),
     ("tailrace.apps.review.box", "FAILED_RUNS_UNREADY", "failed runs in a row until not ready"),
-    ("tailrace.apps.review.naive", "FIT", "naive callers that fit under a limit chosen at start"),
-    ("tailrace.apps.review.naive", "CROWD", "naive callers that must be too many for it"),
+    (
+        "tailrace.apps.review.naive",
+        "CROWD",
+        "naive callers that are too many for a limit chosen at start",
+    ),
+    (
+        "tailrace.apps.review.naive",
+        "FIT_SHARE",
+        "share of that crowd's memory at which the limit is put",
+    ),
+    (
+        "tailrace.apps.review.naive",
+        "MEASURE_S_MAX",
+        "seconds until a child that cannot be measured goes without",
+    ),
     ("tailrace.models.child", "LOOK_EVERY_S", "seconds between two looks at a busy child's memory"),
-    ("tailrace.models.child", "BACKOFF_S", "pauses before a child that never got ready is tried again"),
+    (
+        "tailrace.models.child",
+        "BACKOFF_S",
+        "pauses before a child that never got ready is tried again",
+    ),
     ("tailrace.models.chunks", "CHUNK_TOKENS", "padded tokens in one sub-batch"),
     ("tailrace.models.threads", "NICE", "niceness of inference threads"),
 )
@@ -194,7 +224,15 @@ def configuration() -> str:
             continue
         lines += ["", f"## [{path}]", "", summary(model), "", *setting_rows(model)]
     lines += ["", "## [doors.limited], [doors.batched], [doors.queue]", ""]
-    lines += [summary(DoorSettings), "", *setting_rows(DoorSettings), "", "The defaults:", "", "```toml"]
+    lines += [
+        summary(DoorSettings),
+        "",
+        *setting_rows(DoorSettings),
+        "",
+        "The defaults:",
+        "",
+        "```toml",
+    ]
     doors = BoxSettings().doors
     for name in type(doors).model_fields:
         door = getattr(doors, name)
@@ -203,7 +241,9 @@ def configuration() -> str:
         lines += ["]", ""]
     lines[-1] = "```"
     lines += ["", "## Policies", ""]
-    lines += ["A door asks all of its policies; all must agree, and the earliest latest start counts."]
+    lines += [
+        "A door asks all of its policies; all must agree, and the earliest latest start counts."
+    ]
     for model in policies():
         (kind,) = get_args(model.model_fields["kind"].annotation)
         lines += ["", f"### {kind}", "", summary(model), "", *setting_rows(model)]
@@ -232,6 +272,7 @@ def box_for_looking() -> ReviewBox:
     )
 
 
+@cache
 def openapi() -> dict[str, Any]:
     """The OpenAPI document of the box."""
     box = box_for_looking()
@@ -260,6 +301,7 @@ def errors() -> str:
 # -- metrics and limits -----------------------------------------------------------------------
 
 
+@cache
 def metric_families() -> list[Metric]:
     """Every family that the box exports."""
     return list(box_for_looking().metrics.registry.collect())
@@ -298,9 +340,11 @@ def limits() -> str:
     doors = BoxSettings().doors
     for name in type(doors).model_fields:
         door = getattr(doors, name)
-        for policy in door.policies:
-            if policy.model_dump(exclude_defaults=True, exclude={"kind"}):
-                rows.append(f"| `doors.{name}.policies` | `{policy_toml(policy)}` | {summary(type(policy))} |")
+        rows += [
+            f"| `doors.{name}.policies` | `{policy_toml(policy)}` | {summary(type(policy))} |"
+            for policy in door.policies
+            if policy.model_dump(exclude_defaults=True, exclude={"kind"})
+        ]
     rows += ["", "Constants of the code:", "", "| constant | value | bounds |", "|---|---|---|"]
     for module, name, meaning in BOUNDING_CONSTANTS:
         value = getattr(importlib.import_module(module), name)
@@ -339,7 +383,9 @@ def pages() -> dict[Path, str]:
 def main() -> int:
     """Write the pages, or with --check say which differ."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page differs")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 if a page differs"
+    )
     check = parser.parse_args().check
     stale = []
     for path, text in pages().items():
@@ -348,7 +394,7 @@ def main() -> int:
             if not check:
                 path.write_text(text, encoding="utf-8")
     for path in stale:
-        print(f"{'out of date' if check else 'written'}: {path}")  # noqa: T201
+        print(f"{'out of date' if check else 'written'}: {path}")
     return int(check and bool(stale))
 
 

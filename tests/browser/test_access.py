@@ -93,7 +93,6 @@ def test_the_keyboard_reaches_everything(guest: Guest):
         "shuffle",
         "replay",
         "send",
-        "ghosts",
     ]
     for name in [*wanted, "csv", "json", "link", "review", "small", "pause"]:
         assert name in seen, f"{name} cannot be reached: {seen}"

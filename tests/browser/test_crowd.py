@@ -92,7 +92,7 @@ def test_a_row_opens_to_topics_times_and_curl(after_limited):
 
 
 def test_replay_goes_through_all_four_doors(guest: Guest):
-    page = guest.open(n=7, lang="en").page
+    page = guest.open(n=6, lang="en").page
     before = {
         d: page.locator(f"#gave-{d}").inner_text() for d in ("naive", "limited", "batched", "queue")
     }
@@ -111,11 +111,11 @@ def test_replay_goes_through_all_four_doors(guest: Guest):
     page.uncheck("#ghosts")
     assert page.locator(".sign-at").count() == 0
     page.check("#door-limited")
-    assert page.locator("#rows > tr[data-fate=refused]").count() == 2, (
+    assert page.locator("#rows > tr[data-fate=refused]").count() == 1, (
         "choosing a door shows its run"
     )
     lines = list(csv.DictReader(io.StringIO(guest.export("csv"))))
-    assert len(lines) == 28
+    assert len(lines) == 24
     assert guest.complaints == []
 
 
@@ -177,3 +177,36 @@ def test_a_link_brings_the_same_crowd(guest: Guest, browser):
     second.send()
     assert second.page.locator("#rows .review").all_inner_texts() == texts
     other.close()
+
+
+def test_the_guests_stand_at_the_door_before_they_are_sent(guest: Guest):
+    page = guest.open(n=5).page
+    assert page.locator("#rows > tr").count() == 5
+    assert page.locator("#table").get_attribute("data-phase") == "preview"
+    before = page.locator("#rows .review").all_inner_texts()
+    page.click("#shuffle")
+    assert page.locator("#rows .review").all_inner_texts() != before
+
+
+def test_the_line_is_drawn_while_it_stands(guest: Guest):
+    page = guest.open(door="queue", n=5).page
+    page.click("#send")
+    page.wait_for_selector("#lane-inside .place.in[data-door=queue]")
+    page.wait_for_selector("#lane-tickets .slip.held")
+    page.wait_for_selector("#rows .badge.ticket")
+    guest.wait()
+    page.wait_for_selector("#lane-inside .place.free")
+    assert page.locator("#lane-line .place.free").count() == 4
+    assert re.search(r"상한 [\d.,]+", page.locator("#memory-now").inner_text())
+    assert page.locator("#chart-memory canvas").count() == 1
+
+
+def test_a_crowd_can_be_stopped(guest: Guest):
+    page = guest.open(door="queue", n=12, lang="en").page
+    page.click("#send")
+    page.wait_for_selector("#rows .badge.ticket")
+    page.click("#stop")
+    guest.wait()
+    assert "stopped" in page.locator("#run-line").inner_text()
+    assert "cut off" in page.locator("#rows .answer").last.inner_text()
+    assert guest.complaints == []

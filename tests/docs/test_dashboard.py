@@ -148,7 +148,9 @@ def promtool(*arguments: str) -> None:
         if os.environ.get("TAILRACE_CI"):
             pytest.fail("promtool must be installed here")
         pytest.skip("promtool is not installed (Debian: apt-get install prometheus)")
-    done = subprocess.run([tool, *arguments], cwd=PROMETHEUS, capture_output=True, text=True)
+    done = subprocess.run(
+        [tool, *arguments], check=False, cwd=PROMETHEUS, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 

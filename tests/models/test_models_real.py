@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from conftest import Watched, good
 from tailrace.models.cross_encoder import OnnxCrossEncoder
 from tailrace.models.embedder import OnnxEmbedder
 from tailrace.models.gates import check_cross_encoder, check_embedder, check_texts
 from tailrace.models.open import open_cross_encoder
 from tailrace.models.threads import InferenceThreads
+from tiny import Watched, good
 
 pytestmark = pytest.mark.model
 

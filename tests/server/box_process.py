@@ -1,6 +1,6 @@
-"""The box in a process of its own, with a fake model: `box_process.py [--seconds S] [--set PATH=JSON]...`.
+"""The box in a process of its own, with a fake model: `box_process.py [--seconds S] [--set PATH=JSON]`.
 
-Prints the address once it is ready, and serves until it is told to stop, by the same code as `tailrace serve`.
+Prints the address once it is ready, and serves by the same code as `tailrace serve` until told to stop.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def main() -> None:
         review_app(box, stream),
         listener,
         grace_s=settings.server.drain_grace_s,
-        started=lambda: print(url, flush=True),  # noqa: T201 - whoever started it reads the address
+        started=lambda: print(url, flush=True),
         stopping=stream.close,
     )
 

@@ -45,7 +45,7 @@ def work(clock: VirtualLoop, payload: Any = "x", **more: Any) -> Work:
 async def outcome(lane: Lane, item: Work, admission: AllOf | None = None) -> tuple[str, float]:
     start = item.stamps.start
     try:
-        latest = admission.admit(item, lane.view(item.cost)) if admission else inf
+        latest = admission.admit(item, lane.view(item)) if admission else inf
         await lane.do(item, latest)
     except (Rejected, QueueTimeout, ModelError) as error:
         return error.code, lane._clock.now() - start

@@ -77,8 +77,7 @@ class Box:
         try:
             await self.pipeline.admit(self.door, work)
         except (Rejected, QueueTimeout) as error:
-            cost = self.lane.service.typical_cost
-            back_s = self.door.refuse(error, self.lane.view(cost))
+            back_s = self.door.refuse(error, self.lane.view())
             assert back_s is not None
             return retry_after(back_s[0], back_s[1] * 1000)
         return None

@@ -2,6 +2,7 @@
 
 import typer
 
+from tailrace.cli.api import api
 from tailrace.cli.burst import burst
 from tailrace.cli.models import app as models
 from tailrace.cli.serve import serve
@@ -15,6 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(serve)
+app.command()(api)
 app.command()(burst)
 app.add_typer(models, name="models")
 

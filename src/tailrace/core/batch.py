@@ -1,42 +1,55 @@
 """Which waiting work goes to the model together. Pure: plain data in, plain data out."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import inf
 
 from tailrace.core.work import Work
+
+LOOKAHEAD = 128
+"""How far down the line company is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchRule:
     """How large a shared run may grow and how long an idle model waits for company.
 
-    Work without a `batch_key` always runs alone and never waits for company.
+    Work without a `batch_key` always runs alone and never waits for company. With `padded` a run costs
+    as much as if every member were as long as the longest, and company of like length is taken first.
     """
 
     items_max: int = 1
     cost_max: float = inf
     window_s: float = 0.0
+    padded: bool = False
 
-    def companions(self, members: list[Work], waiting: Iterable[Work]) -> list[Work]:
-        """The waiting work that may join `members` (at least one), in order of arrival."""
+    def cost(self, members: Sequence[Work]) -> float:
+        """What one run of `members` costs."""
+        if self.padded:
+            return max(work.cost for work in members) * len(members)
+        return sum(work.cost for work in members)
+
+    def companions(self, members: Sequence[Work], waiting: Iterable[Work]) -> list[Work]:
+        """The waiting work that joins `members` (at least one); as many as the bounds allow."""
         first = members[0]
-        if first.batch_key is None:
+        if first.batch_key is None or len(members) >= self.items_max:
             return []
-        room = self.items_max - len(members)
-        cost = sum(member.cost for member in members)
-        joining: list[Work] = []
-        for work in waiting:
-            if len(joining) >= room:
+        alike = [work for work in islice(waiting, LOOKAHEAD) if work.batch_key == first.batch_key]
+        if self.padded:
+            alike.sort(key=lambda work: abs(work.cost - first.cost))
+        together = list(members)
+        for work in alike:
+            if len(together) >= self.items_max:
                 break
-            if work.batch_key == first.batch_key and cost + work.cost <= self.cost_max:
-                joining.append(work)
-                cost += work.cost
-        return joining
+            if self.cost([*together, work]) <= self.cost_max:
+                together.append(work)
+        return together[len(members) :]
 
-    def closed(self, members: list[Work]) -> bool:
+    def closed(self, members: Sequence[Work]) -> bool:
         """Whether nobody else may join."""
-        return members[0].batch_key is None or len(members) >= self.items_max
+        full = len(members) >= self.items_max or self.cost(members) >= self.cost_max
+        return members[0].batch_key is None or full
 
     def runs(self, line: Iterable[Work]) -> list[list[Work]]:
         """How the whole line would be run if nobody else came: for estimates."""

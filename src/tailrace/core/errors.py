@@ -8,6 +8,8 @@ class TailraceError(Exception):
     """Something went wrong inside tailrace."""
 
     code = "internal"
+    back_s: tuple[float, float] | None = None
+    """When the caller should come back: by the whole second, and exactly; set where that is known."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or (type(self).__doc__ or "").split("\n", 1)[0])
@@ -16,7 +18,8 @@ class TailraceError(Exception):
 class Rejected(TailraceError):
     """Refused at the door, before any waiting.
 
-    `retry_after_s` is set by a policy that knows when to come back; otherwise the door computes it.
+    `retry_after_s` is set by a policy that knows when to come back, `inf` where coming back cannot help;
+    otherwise the door computes it.
     """
 
     code = "rejected"

@@ -23,6 +23,7 @@ class ServiceTime:
         self._weight = weight
         self._seen = 0
         self._cost = self._time = self._cost2 = self._both = 0.0
+        self._piece = prior_cost
 
     @property
     def seen(self) -> int:
@@ -31,13 +32,14 @@ class ServiceTime:
 
     @property
     def typical_cost(self) -> float:
-        """The cost of the usual run, as seen lately."""
-        return self._cost if self._seen else self._prior[1]
+        """The cost of the usual piece of work, as seen lately."""
+        return self._piece
 
-    def learn(self, cost: float, seconds: float) -> None:
-        """Take in one clean run: one that nobody cut short and that did not fail."""
+    def learn(self, cost: float, seconds: float, items: int = 1) -> None:
+        """Take in one clean run of `items` pieces: one that nobody cut short and that did not fail."""
         keep = 1.0 - max(self._weight, 1.0 / (self._seen + 1))
         add = 1.0 - keep
+        self._piece = keep * self._piece + add * cost / items
         self._cost = keep * self._cost + add * cost
         self._time = keep * self._time + add * seconds
         self._cost2 = keep * self._cost2 + add * cost * cost

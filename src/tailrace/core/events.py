@@ -54,7 +54,8 @@ class RunFinished(Event):
 class Settled(Event):
     """One piece of admitted work came to its end.
 
-    `outcome` is done, failed, queue-timeout, model-timeout or left.
+    `outcome` is done, failed, queue-timeout, model-timeout or left; `wait_s` is admitted to started on
+    the model, the gathering of a batch included.
     """
 
     lane: str

@@ -9,14 +9,13 @@ Everything here runs on one event loop; only `Batch`, as a `Run`, is read from t
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from itertools import takewhile
-from math import inf, isfinite
+from itertools import islice
+from math import ceil, inf, isfinite
 from typing import Any
 
 from tailrace.core.admission import LaneView
-from tailrace.core.batch import BatchRule
+from tailrace.core.batch import LOOKAHEAD, BatchRule
 from tailrace.core.clock import Clock
 from tailrace.core.errors import (
     Draining,
@@ -28,13 +27,18 @@ from tailrace.core.errors import (
 )
 from tailrace.core.estimate import ServiceTime, residual_s, start_in_s
 from tailrace.core.events import Admitted, Events, RunFinished, RunStarted, Settled
+from tailrace.core.line import Line
 from tailrace.core.seats import Batch, Seat
+from tailrace.core.slots import Slots
 from tailrace.core.work import Run, Work
 
 log = logging.getLogger(__name__)
 
 Runner = Callable[[Sequence[Any], Run], Awaitable[Sequence[Any]]]
 """Runs payloads as one inference: a result per payload, an exception in the place of one that failed."""
+
+PLANNED_MAX = 100
+"""Up to so many waiting are planned run by run."""
 
 ON_MODEL = ("tokenize", "infer", "post")
 """The parts that are the model's own time."""
@@ -43,7 +47,8 @@ ON_MODEL = ("tokenize", "infer", "post")
 class Lane:
     """One model's line.
 
-    `run` is awaited for at most `slots` batches at a time. `waiting_max` bounds the waiting room
+    `run` is awaited for at most `slots` batches at a time, each on a slot of the `budget` that lanes on
+    the same cores share. `waiting_max` bounds the waiting room
     whatever the policies say; `run_max_s` is the longest a caller waits for a run that has begun.
     `service` learns from every clean run.
     """
@@ -55,6 +60,7 @@ class Lane:
         *,
         clock: Clock,
         slots: int = 1,
+        budget: Slots | None = None,
         batch: BatchRule | None = None,
         service: ServiceTime | None = None,
         events: Events | None = None,
@@ -63,6 +69,7 @@ class Lane:
     ) -> None:
         self.name = name
         self.slots = slots
+        self._budget = budget or Slots(slots)
         self.waiting_max = waiting_max
         self.run_max_s = run_max_s
         self.batch = batch or BatchRule()
@@ -70,7 +77,7 @@ class Lane:
         self.events = events or Events()
         self._run = run
         self._clock = clock
-        self._waiting: deque[Seat] = deque()
+        self._waiting = Line()
         self._batches: list[Batch] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
@@ -110,20 +117,28 @@ class Lane:
         ]
         return busy + [0.0] * (self.slots - len(busy))
 
-    def ahead_s(self, of: Work | None = None) -> list[float]:
-        """The expected service time of each run that the waiting work (before `of`) will need, in order."""
-        works = takewhile(lambda work: work is not of, (seat.work for seat in self._waiting))
-        runs = self.batch.runs(works)
-        return [self.service.seconds(sum(work.cost for work in members)) for members in runs]
+    def ahead_s(self, before: Work | None = None) -> list[float]:
+        """The expected service time of each run ahead of `before`, in order; by default of all.
 
-    def view(self, cost: float = 1.0) -> LaneView:
-        """A still picture for a policy that must judge work of `cost`."""
+        A long line is taken as full runs of its average work: exact enough, and no slower than short.
+        """
+        ahead = self._waiting if before is None else self._waiting.ahead_of(before)
+        works = [seat.work for seat in ahead]
+        if len(works) > PLANNED_MAX and works[0].batch_key is not None:
+            total = sum(work.cost for work in works)
+            each = min(self.batch.cost_max, total / len(works) * self.batch.items_max)
+            return [self.service.seconds(each)] * ceil(total / each)
+        return [self.service.seconds(self.batch.cost(run)) for run in self.batch.runs(works)]
+
+    def view(self, work: Work | None = None) -> LaneView:
+        """A still picture for a policy that must judge `work`; by default work of the usual cost."""
+        cost = self.service.typical_cost if work is None else work.cost
         return LaneView(
             now=self._clock.now(),
             waiting=len(self._waiting),
             running=self.running,
             free=self.slots - len(self._batches),
-            start_in_s=start_in_s(self.free_in_s(), self.ahead_s()),
+            start_in_s=start_in_s(self.free_in_s(), self.ahead_s(work)),
             service_s=self.service.seconds(cost),
         )
 
@@ -155,7 +170,7 @@ class Lane:
         latest_start = min(latest_start, work.deadline)
         seat = Seat(work, asyncio.get_running_loop().create_future(), latest_start)
         seat.future.add_done_callback(lambda future: self._left(seat, future))
-        self._waiting.append(seat)
+        self._waiting.join(seat)
         self.events.emit(Admitted(self.name, work.door))
         self._pump()
         if not seat.boarded and not seat.settled and isfinite(latest_start):
@@ -216,7 +231,7 @@ class Lane:
         """Close the parts of one piece of work; a run that was cut short counts as inference so far."""
         stamps, now = seat.work.stamps, self._clock.now()
         if not seat.boarded:
-            self._waiting.remove(seat)
+            self._waiting.leave(seat)
             stamps.close("wait", now)
             return
         batch = seat.batch
@@ -235,13 +250,18 @@ class Lane:
         batch.members.remove(seat)
         if not batch.members:
             batch.stop_timer()
-            self._batches.remove(batch)
+            self._close(batch)
+
+    def _close(self, batch: Batch) -> None:
+        """A slot becomes free."""
+        self._batches.remove(batch)
+        self._budget.give()
 
     def _tell(self, work: Work, outcome: str) -> None:
         parts = work.stamps.parts()
         service_s = sum(parts.get(part, 0.0) for part in ON_MODEL)
-        wait_s = parts.get("wait", 0.0)
-        settled = Settled(self.name, work.door, outcome, wait_s, service_s, work.batch_size)
+        waited_s = parts.get("wait", 0.0) + parts.get("batch", 0.0)
+        settled = Settled(self.name, work.door, outcome, waited_s, service_s, work.batch_size)
         self.events.emit(settled)
 
     # -- running ------------------------------------------------------------------------------
@@ -264,10 +284,12 @@ class Lane:
             if batch.gathering:
                 self._gather(batch)
         while self._waiting and len(self._batches) < self.slots:
-            if self._waiting[0].latest_start < self._clock.now():
-                self._expire(self._waiting[0])
-            else:
+            if self._waiting.head.latest_start < self._clock.now():
+                self._expire(self._waiting.head)
+            elif self._budget.take(self._pump):
                 self._open()
+            else:
+                break
         if not self._waiting and not self._batches:
             self._quiet.set()
         else:
@@ -279,7 +301,7 @@ class Lane:
         The window counts from the admission of the first: one that waited longer than that for its
         turn has given company its chance.
         """
-        first = self._waiting[0]
+        first = self._waiting.head
         batch = Batch(self._clock, first.work.stamps.last + self.batch.window_s)
         self._batches.append(batch)
         self._board(batch, first)
@@ -288,11 +310,13 @@ class Lane:
     def _gather(self, batch: Batch) -> None:
         """Let in who may share, and start when nobody else may or a member cannot wait any longer."""
         now = self._clock.now()
-        seats = {id(seat.work): seat for seat in self._waiting if seat.latest_start >= now}
-        line = [seat.work for seat in seats.values()]
-        for work in self.batch.companions(batch.works(), line):
-            self._board(batch, seats[id(work)])
-        batch.expected_s = self.service.seconds(batch.cost)
+        if not self.batch.closed(batch.works()):
+            near = islice(self._waiting, LOOKAHEAD)
+            seats = {id(seat.work): seat for seat in near if seat.latest_start >= now}
+            line = [seat.work for seat in seats.values()]
+            for work in self.batch.companions(batch.works(), line):
+                self._board(batch, seats[id(work)])
+        batch.expected_s = self.service.seconds(self.batch.cost(batch.works()))
         closes = min(batch.closes_at, *(seat.latest_start for seat in batch.members))
         batch.stop_timer()
         if closes <= now or self.batch.closed(batch.works()):
@@ -302,7 +326,7 @@ class Lane:
 
     def _board(self, batch: Batch, seat: Seat) -> None:
         """Move a piece of work from the line into a batch: its wait ends, its deadline still counts."""
-        self._waiting.remove(seat)
+        self._waiting.board(seat)
         batch.members.append(seat)
         seat.stop_timer()
         seat.batch = batch
@@ -330,11 +354,11 @@ class Lane:
         finally:
             seconds = self._clock.now() - started
             if clean:
-                self.service.learn(batch.cost, seconds)
+                self.service.learn(self.batch.cost(batch.works()), seconds, len(batch.members))
             batch.stop_timer()
             for seat in batch.members:
                 self._settle(seat, "failed", error=ModelError("The run was broken off."))
-            self._batches.remove(batch)
+            self._close(batch)
             self.events.emit(RunFinished(self.name, len(batch.members), seconds, batch.failed))
             self._pump()
 

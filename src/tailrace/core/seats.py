@@ -69,11 +69,6 @@ class Batch:
         """Whether the batch is open and not yet on the model."""
         return self.started_at is None
 
-    @property
-    def cost(self) -> float:
-        """What all members cost together."""
-        return sum(seat.work.cost for seat in self.members)
-
     def works(self) -> list[Work]:
         """The members' work, in order of arrival."""
         return [seat.work for seat in self.members]

@@ -29,6 +29,11 @@ class Stamps:
         self._parts[part] = self._parts.get(part, 0.0) + at - self._last
         self._last = at
 
+    def follow(self, other: "Stamps") -> None:
+        """Append the parts of a chain that began where this one stands."""
+        for part, seconds in other.parts().items():
+            self.close(part, self._last + seconds)
+
     @property
     def last(self) -> float:
         """The moment of the latest stamp."""
@@ -56,6 +61,10 @@ class Work:
     """Only equal keys share a batch; None runs alone."""
     caller: str = ""
     """Who asks, for policies that count by caller."""
+    yields: float = 0.0
+    """How much service (in cost) it lets pass before it; the class of the work."""
+    items: int = 1
+    """Pieces a caller brought at once, where one piece stands for all at admission."""
     deadline: float = inf
     """The moment after which the answer is useless."""
     batch_size: int = field(default=0, init=False)

@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from tailrace.core.errors import ModelDied, ModelError
+from tailrace.core.errors import LaneFull, ModelDied, ModelError
 from tailrace.core.events import ChildRestarted, Events
 from tailrace.models.child_main import HEADER, frame
 
@@ -121,13 +121,14 @@ class ChildModel:
         Raises:
             ModelRestarting: it is not there now.
             ModelDied: it was killed while it worked on this.
-            ModelError: it says that the model failed, or too many are inside already.
+            LaneFull: too many are inside already.
+            ModelError: it says that the model failed.
 
         """
         if self._writer is None or not self.ready:
             raise ModelRestarting
         if self.running >= self.in_flight_max:
-            raise ModelError(f"The child holds {self.in_flight_max} requests and takes no more.")
+            raise LaneFull(f"The child holds {self.in_flight_max} requests and takes no more.")
         self._number += 1
         number = self._number
         answer: asyncio.Future[ChildAnswer] = asyncio.get_running_loop().create_future()

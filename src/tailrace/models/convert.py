@@ -31,6 +31,7 @@ _CONVERTER = (
     "weights.py",
     "tokenizer_file.py",
     "encoder_graph.py",
+    "linears.py",
     "graph.py",
 )
 """The code whose change may change the result; a version number would be forgotten."""

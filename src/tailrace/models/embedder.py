@@ -54,6 +54,11 @@ class OnnxEmbedder:
         """What this model is."""
         return self._info
 
+    @property
+    def prompts(self) -> dict[str, str]:
+        """The prefixes the model was trained with, by name."""
+        return dict(self._prompts)
+
     def embed(
         self, texts: Sequence[str], run: Run, *, prompt: str | None = None
     ) -> list[FloatArray | Exception]:

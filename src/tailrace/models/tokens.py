@@ -22,6 +22,8 @@ class Tokens:
 
     ids: list[int]
     types: list[int]
+    cut: int = 0
+    """How many ids did not fit and were left out."""
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
@@ -49,9 +51,9 @@ class TextTokens:
 
     def encode(self, prefix: str, text: str) -> Tokens:
         """The ids of one text behind a prefix, cut to what the model reads."""
-        plain = _plain(self._tokenizer, prefix, text)[: self._room]
-        ids = [*self._before, *plain, *self._after]
-        return Tokens(ids, [0] * len(ids))
+        plain = _plain(self._tokenizer, prefix, text)
+        ids = [*self._before, *plain[: self._room], *self._after]
+        return Tokens(ids, [0] * len(ids), max(0, len(plain) - self._room))
 
 
 class PairTokens:
@@ -90,6 +92,7 @@ class PairTokens:
                 *([self._types[1]] * len(second)),
                 *self._after.types,
             ],
+            len(text) - len(first),
         )
 
     def count(self, text: list[int], label: str) -> int:

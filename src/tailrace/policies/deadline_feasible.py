@@ -28,7 +28,7 @@ class DeadlineFeasible:
             raise Infeasible(
                 f"The answer is expected in {ready_in_s * 1000:.0f} ms; the deadline is in "
                 f"{max(0.0, allowed_s) * 1000:.0f} ms.",
-                retry_after_s=max(0.0, ready_in_s - max(allowed_s, service_s)),
+                retry_after_s=ready_in_s - allowed_s if service_s <= allowed_s else inf,
             )
         return work.deadline - service_s
 

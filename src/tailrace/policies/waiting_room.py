@@ -14,10 +14,14 @@ class WaitingRoom:
     def __init__(self, seats: int) -> None:
         self.seats = seats
 
-    def admit(self, work: Work, view: LaneView) -> float:  # noqa: ARG002 - the policy's shape
-        """Any start will do; raises LaneFull where no seat and no slot is free."""
-        if view.free <= 0 and view.waiting >= self.seats:
-            raise LaneFull(f"All {self.seats} seats are taken.")
+    def admit(self, work: Work, view: LaneView) -> float:
+        """Any start will do; raises LaneFull where not every item finds a seat or a slot."""
+        taken = view.waiting + work.items - view.free
+        if taken > self.seats:
+            if work.items == 1:
+                raise LaneFull(f"All {self.seats} seats are taken.")
+            left = max(0, self.seats - view.waiting)
+            raise LaneFull(f"{left} of {self.seats} seats are free; this needs {work.items}.")
         return inf
 
     def observe(self, settled: Settled) -> None:

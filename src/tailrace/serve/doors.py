@@ -7,6 +7,7 @@ come back. It knows neither HTTP nor what a model is.
 import asyncio
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from tailrace.cache.port import Cache
@@ -38,6 +39,8 @@ class Door:
     def refuse(self, error: TailraceError, view: LaneView) -> tuple[float, float] | None:
         """When who got `error` should return (whole seconds, exact seconds); None if it does not matter."""
         if not isinstance(error, Rejected | QueueTimeout):
+            return None
+        if error.retry_after_s == inf:
             return None
         if error.retry_after_s is not None:
             return max(1.0, error.retry_after_s), error.retry_after_s
@@ -73,7 +76,7 @@ class Pipeline:
         """
         try:
             try:
-                latest_start = door.admission.admit(work, door.lane.view(work.cost))
+                latest_start = door.admission.admit(work, door.lane.view(work))
             finally:
                 work.stamps.close("admit", self._clock.now())
             return door.lane.submit(work, latest_start)

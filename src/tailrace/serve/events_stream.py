@@ -63,7 +63,9 @@ class EventStream:
         return self._number, self._latest
 
     async def _events(self, request: Request) -> AsyncIterator[bytes]:
-        last_id = request.headers.get("last-event-id", "")
+        last_id = request.headers.get("last-event-id") or request.query_params.get(
+            "last_event_id", ""
+        )
         seen = int(last_id) if last_id.isdecimal() and len(last_id) <= 15 else 0
         self._number = max(self._number, seen)  # a page from before a restart: numbers go on rising
         seen = 0

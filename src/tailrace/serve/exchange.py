@@ -8,17 +8,18 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tailrace.core.clock import Clock
-from tailrace.core.errors import TailraceError
+from tailrace.core.errors import InputError, TailraceError
 from tailrace.core.work import Stamps
 from tailrace.serve.arrival import ARRIVED
 from tailrace.serve.problems import Answer, problem_answer
-from tailrace.wire.headers import SERVER_TIMING, server_timing
+from tailrace.wire.headers import SERVER_TIMING, X_DEADLINE_MS, server_timing
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class Exchange:
         self.request = request
         self.clock = clock
         self.stamps = Stamps(request.scope[ARRIVED])
+        self.caller = ""
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
@@ -47,6 +49,24 @@ class Exchange:
             yield
         finally:
             self.stamps.close(name, self.clock.now())
+
+    def deadline(self) -> float:
+        """The moment after which the answer is useless, by X-Deadline-Ms; `inf` without it.
+
+        Raises:
+            InputError: it is not a positive number.
+
+        """
+        given = self.request.headers.get(X_DEADLINE_MS)
+        if given is None:
+            return inf
+        try:
+            allowed_ms = float(given)
+        except ValueError:
+            allowed_ms = -1.0
+        if not 0 < allowed_ms < inf:
+            raise InputError(f"{X_DEADLINE_MS} must be a positive number of milliseconds.")
+        return self.stamps.start + allowed_ms / 1000
 
     async def unless_left(self, work: Awaitable[T]) -> T:
         """What comes of `work`; if the caller hangs up first, cancel it.
@@ -76,17 +96,19 @@ class Exchange:
 
 
 async def answer(
-    request: Request, clock: Clock, endpoint: Callable[[Exchange], Awaitable[Answer]]
+    request: Request,
+    clock: Clock,
+    endpoint: Callable[[Exchange], Awaitable[Answer]],
+    on_error: Callable[[TailraceError], Answer] = problem_answer,
 ) -> Response:
-    """Run an endpoint and send what it answers, stamped; its typed errors go back as problems."""
+    """Run an endpoint and send what it answers, stamped; `on_error` gives its typed errors a shape."""
     exchange = Exchange(request, clock)
     try:
         made = await endpoint(exchange)
     except CallerLeft:
         return Response(status_code=CALLER_LEFT)
     except TailraceError as error:
-        back_s = getattr(error, "retry_after_s", None)
-        made = problem_answer(error, back_s=None if back_s is None else (max(1.0, back_s), back_s))
+        made = on_error(error)
     exchange.stamps.close("serialize", clock.now())
     headers = {**made.headers, SERVER_TIMING: server_timing(exchange.stamps.parts())}
     return Response(made.body, made.status, headers)

@@ -23,15 +23,9 @@ from tailrace.core.events import (
 )
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0, 60.0)
-OUTCOMES = (
-    "done",
-    "failed",
-    "queue-timeout",
-    "model-timeout",
-    "left",
-    "model-died",
-    "model-restarting",
-)
+OUTCOMES = ("done", "failed", "queue-timeout", "model-timeout", "left")
+CHILD_OUTCOMES = ("model-died", "model-restarting")
+"""Ends that only work in a process of its own can come to."""
 REFUSALS = (
     "lane-full",
     "rate-limited",
@@ -67,7 +61,7 @@ class Metrics:
         self.registry.register(self._gauges)
         self.refused = self._counter("refused", "Refused before any waiting", "door", "reason")
         self.answered = self._counter("answered", "Admitted work by its end", "door", "outcome")
-        self.waited = self._histogram("waited_seconds", "Admitted to a place on the model", "door")
+        self.waited = self._histogram("waited_seconds", "Admitted to started on the model", "door")
         self.inference = self._histogram("inference_seconds", "Time on the model", "door")
         self.batch = Histogram(
             f"{app}_batch_size",
@@ -95,7 +89,7 @@ class Metrics:
         for door in doors:
             for reason in REFUSALS:
                 self.refused.labels(door, reason)
-            for outcome in OUTCOMES:
+            for outcome in OUTCOMES + CHILD_OUTCOMES:
                 self.answered.labels(door, outcome)
             for result in ("hit", "miss"):
                 self.cache.labels(door, result)

@@ -17,6 +17,7 @@ from tailrace.wire.problem import MEDIA_TYPE, problem
 
 STATUS: dict[str, tuple[int, str]] = {
     "invalid-input": (422, "The input cannot be used"),
+    "too-many-items": (422, "Too many items"),
     "invalid-json": (400, "The body is not JSON"),
     "wrong-content-type": (415, "The content type is not JSON"),
     "too-large": (413, "The body is too large"),
@@ -33,6 +34,10 @@ STATUS: dict[str, tuple[int, str]] = {
     "model-unavailable": (503, "The model is not there"),
     "not-ready": (503, "Not ready yet"),
     "bad-output": (500, "The model gave no usable answer"),
+    "unknown-model": (404, "No such model"),
+    "wrong-kind": (400, "The model is of another kind"),
+    "unauthorized": (401, "No valid key"),
+    "door-closed": (404, "The door is switched off"),
     "ticket-unknown": (404, "No such ticket"),
     "ticket-expired": (410, "The ticket's result is gone"),
 }
@@ -77,8 +82,10 @@ def problem_answer(
 ) -> Answer:
     """The problem body for an error.
 
-    `back_s` are the seconds until the caller should return: by the whole second, and exactly.
+    `back_s` are the seconds until the caller should return: by the whole second, and exactly; by
+    default what the error itself knows.
     """
+    back_s = back_s or error.back_s
     status, title = STATUS.get(error.code, INTERNAL)
     headers = {"Content-Type": MEDIA_TYPE, "Cache-Control": "no-store"}
     after = None

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from tailrace.core.admission import AllOf, LaneView
@@ -63,20 +64,23 @@ class Desk:
         self._closing = False
         self._running: tuple[Ticket, Work] | None = None
 
-    def view(self, cost: float) -> LaneView:
+    def view(self, work: Work | None = None) -> LaneView:
         """The line as a policy of this door sees it: the tickets that wait, not the lane's seats."""
-        tickets = self.ledger.waiting()
+        tickets, lane = self.ledger.waiting(), self._lane.view(work)
         return replace(
-            self._lane.view(cost),
+            lane,
             waiting=len(tickets),
-            free=0 if tickets or self._running else self._lane.view(cost).free,
+            free=0 if tickets or self._running else lane.free,
             start_in_s=self._start_in_s(tickets),
         )
 
-    def submit(self, body: Any, cost: float, stamps: Stamps, caller: str = "") -> Ticket:
+    def submit(
+        self, body: Any, cost: float, stamps: Stamps, caller: str = "", deadline: float = inf
+    ) -> Ticket:
         """Take a ticket in at the end of the line, if the policies agree.
 
-        `caller` is who asks, for policies that count by caller.
+        `caller` is who asks, for policies that count by caller; `deadline` is judged at the door only: a
+        ticket that was taken in is answered, however late.
 
         Raises:
             Rejected: by a policy, or while the box is shutting down.
@@ -84,8 +88,8 @@ class Desk:
         """
         if self._closing:
             raise Draining
-        work = Work(body, stamps, door=self.door, cost=cost, caller=caller)
-        self.admission.admit(work, self.view(cost))
+        work = Work(body, stamps, door=self.door, cost=cost, caller=caller, deadline=deadline)
+        self.admission.admit(work, self.view(work))
         ticket = self.ledger.submit(body, cost, self._clock.now())
         self._lane.events.emit(Admitted(self._lane.name, self.door))
         self._lane.events.emit(TicketMoved(None, State.QUEUED))

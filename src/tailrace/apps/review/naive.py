@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Sequence
 
+from tailrace.bench.reviews import reviews
 from tailrace.core.errors import ModelError
 from tailrace.core.events import Events
 from tailrace.models.child import ChildModel
@@ -22,8 +23,6 @@ MEASURE_S_MAX = 120.0
 """A child that cannot be measured in this time runs without a limit."""
 SETTLE_S = 0.25
 """Pause between two looks at memory that is going back to the system."""
-SAMPLE = "가격이 좀 비싸긴 한데 직원분이 친절했어요"
-"""A short review: crowds of longer ones take more."""
 
 
 def naive_command(source: str, cache_dir: str | None) -> list[str]:
@@ -37,14 +36,14 @@ async def choose_limit(child: ChildModel, labels: Sequence[str]) -> int:
 
     Returns the limit in bytes, which is also set on the child; 0 where it could not be measured.
     """
-    body = {"text": SAMPLE, "labels": list(labels)}
+    crowd = [{"text": text, "labels": list(labels)} for text in reviews(CROWD)]
     try:
         async with asyncio.timeout(MEASURE_S_MAX):
             await child.wait_ready()
-            await child.ask(body)
+            await child.ask(crowd[0])
             idle = await _settled(child)
             child.peak_bytes = 0
-            await asyncio.gather(*(child.ask(body) for _ in range(CROWD)))
+            await asyncio.gather(*(child.ask(body) for body in crowd))
             taken = max(1 << 20, child.peak_bytes - idle)
             await _settled(child)
     except (ModelError, TimeoutError) as error:

@@ -5,7 +5,6 @@ Bodies and headers only; what happens behind them is the box's.
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from math import inf
 from typing import Any
 
 from fastapi import APIRouter
@@ -13,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tailrace.apps.review.box import ReviewBox
-from tailrace.apps.review.schemas import JOB, PREDICTION, TEXT_BODY, documented
+from tailrace.apps.review.schemas import JOB, PREDICTION, documented, text_body
 from tailrace.apps.review.snapshot import model_card, snapshot
-from tailrace.core.errors import InputError, ModelError, QueueTimeout, Rejected, TailraceError
+from tailrace.core.errors import ModelError, QueueTimeout, Rejected, TailraceError
 from tailrace.core.events import Refused, Settled
 from tailrace.core.lane import ON_MODEL
 from tailrace.core.work import Work
@@ -28,9 +27,15 @@ from tailrace.wire.headers import (
     X_API_KEY,
     X_BATCH_SIZE,
     X_CACHE,
-    X_DEADLINE_MS,
     retry_after,
 )
+
+
+class DoorClosed(TailraceError):
+    """This door is switched off."""
+
+    code = "door-closed"
+
 
 HIT, MISS = {X_CACHE: "hit"}, {X_CACHE: "miss"}
 
@@ -41,10 +46,11 @@ class ReviewRoutes:
     def __init__(self, box: ReviewBox) -> None:
         self._box = box
         self.router = APIRouter(prefix="/api", tags=["reviews"])
-        self._add("POST", "/naive/predict", self._naive, **TEXT_BODY, **PREDICTION)
-        self._add("POST", "/limited/predict", self._reply("limited"), **TEXT_BODY, **PREDICTION)
-        self._add("POST", "/batched/predict", self._reply("batched"), **TEXT_BODY, **PREDICTION)
-        self._add("POST", "/queue/jobs", self._submit, **TEXT_BODY, **JOB)
+        text = text_body(box.settings.review.text_max_chars)
+        self._add("POST", "/naive/predict", self._naive, **text, **PREDICTION)
+        self._add("POST", "/limited/predict", self._reply("limited"), **text, **PREDICTION)
+        self._add("POST", "/batched/predict", self._reply("batched"), **text, **PREDICTION)
+        self._add("POST", "/queue/jobs", self._submit, **text, **JOB)
         self._add("GET", "/queue/jobs/{job_id}", self._job, **JOB)
         self._add("GET", "/stats", self._stats)
         self._add("GET", "/model", self._model)
@@ -92,18 +98,8 @@ class ReviewRoutes:
             return self._box.pipeline.known(door, self._box.key(text), self._box.lane)
 
     def _work(self, exchange: Exchange, door: str, text: str) -> Work:
-        request = exchange.request
-        deadline = inf
-        given = request.headers.get(X_DEADLINE_MS)
-        if given is not None:
-            try:
-                allowed_ms = float(given)
-            except ValueError:
-                allowed_ms = -1.0
-            if not 0 < allowed_ms < inf:
-                raise InputError(f"{X_DEADLINE_MS} must be a positive number of milliseconds.")
-            deadline = exchange.stamps.start + allowed_ms / 1000
-        return self._box.work(text, door, exchange.stamps, deadline, self._caller(request))
+        deadline = exchange.deadline()
+        return self._box.work(text, door, exchange.stamps, deadline, self._caller(exchange.request))
 
     @staticmethod
     def _caller(request: Request) -> str:
@@ -142,7 +138,7 @@ class ReviewRoutes:
             scores = await exchange.unless_left(box.pipeline.admit(door, work))
             box.cache.put(box.key(text), scores)
         except (Rejected, QueueTimeout) as error:
-            back_s = door.refuse(error, box.lane.view(box.lane.service.typical_cost))
+            back_s = door.refuse(error, box.lane.view())
             return problem_answer(error, door=door.name, back_s=back_s)
         except TailraceError as error:
             return problem_answer(error, door=door.name)
@@ -164,12 +160,15 @@ class ReviewRoutes:
         if known is not None:
             return json_answer(self._prediction("naive", known, 0.0, 0.0), 200, HIT)
         if box.child is None:
-            raise InputError("The naive door is switched off (naive.enabled).")
+            raise DoorClosed("The naive door is switched off (naive.enabled).")
         with exchange.part("admit"):
             body = {"text": text, "labels": list(box.topics.labels)}
             asked = box.child.ask(body)
         try:
             made = await exchange.unless_left(asked)
+        except Rejected as error:
+            box.events.emit(Refused("naive", "naive", error.code))
+            return problem_answer(error, door="naive", back_s=(1.0, 1.0))
         except TailraceError as error:
             exchange.stamps.close("infer", box.clock.now())
             outcome = "failed" if error.code == ModelError.code else error.code
@@ -207,11 +206,11 @@ class ReviewRoutes:
             else:
                 cost = box.model.cost(text, box.topics.labels)
                 try:
-                    caller = self._caller(exchange.request)
-                    ticket = box.desk.submit(text, cost, exchange.stamps, caller)
+                    caller, deadline = self._caller(exchange.request), exchange.deadline()
+                    ticket = box.desk.submit(text, cost, exchange.stamps, caller, deadline)
                 except Rejected as error:
                     box.events.emit(Refused(box.lane.name, door.name, error.code))
-                    back_s = door.refuse(error, box.desk.view(cost))
+                    back_s = door.refuse(error, box.desk.view())
                     return problem_answer(error, door=door.name, back_s=back_s)
         location = {"Location": f"/api/queue/jobs/{ticket.id}"}
         return self._told(ticket, 202, {**(MISS if known is None else HIT), **location})

@@ -5,21 +5,27 @@ Documentation only: requests are read and answers written by the routes.
 
 from typing import Any
 
-TEXT_BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {
-                    "type": "object",
-                    "required": ["text"],
-                    "properties": {"text": {"type": "string", "minLength": 1, "maxLength": 2000}},
-                },
-                "example": {"text": "가격이 좀 비싸긴 한데 직원분이 친절했어요"},
-            }
-        },
+
+def text_body(chars_max: int) -> dict[str, Any]:
+    """What the doors take in."""
+    return {
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {
+                    "schema": {
+                        "type": "object",
+                        "required": ["text"],
+                        "properties": {
+                            "text": {"type": "string", "minLength": 1, "maxLength": chars_max}
+                        },
+                    },
+                    "example": {"text": "가격이 좀 비싸긴 한데 직원분이 친절했어요"},
+                }
+            },
+        }
     }
-}
+
 
 _TOPICS: dict[str, Any] = {
     "type": "array",
@@ -106,8 +112,8 @@ JOB: dict[str, Any] = {
 
 _ABOUT = {
     "/naive/predict": "Everything at once, in a child process under a memory limit",
-    "/limited/predict": "One runs, four wait, the rest is refused at once",
-    "/batched/predict": "What gathers in 25 ms runs as one inference",
+    "/limited/predict": "A bounded line: whoever finds no seat is refused at once",
+    "/batched/predict": "What gathers within the window runs as one inference",
     "/queue/jobs": "A ticket at once, the answer later",
     "/queue/jobs/{job_id}": "What became of a ticket",
     "/stats": "The box as it is now",

@@ -7,7 +7,7 @@
 import { el, setText, setVars } from "./dom.js";
 import { duration } from "./format.js";
 import { t } from "./i18n.js";
-import { endOf, fateOf, SIGN } from "./state.js";
+import { endOf, fateOf, SIGN, state } from "./state.js";
 import { pieces } from "./timing.js";
 
 const percent = (part, scale) => `${((part / scale) * 100).toFixed(4)}%`;
@@ -69,7 +69,10 @@ function noteOf(row, fate) {
     return row.retryAfterS === null ? t("note.refused.plain")
       : t("note.refused", { retry: t("unit.s", { n: row.retryAfterS }) });
   }
-  if (fate === "killed") return t("note.killed");
+  if (fate === "killed") {
+    if (row.body?.code === "model-restarting") return t("note.restarting");
+    return t(state.stats?.naive?.killed_because === "limit" ? "note.killed" : "note.died");
+  }
   if (fate === "timeout") return t("note.timeout", { after: duration(row.roundTripMs) });
   if (fate === "failed" && row.ticket) return row.status === 404 ? t("note.lost") : t("note.ticket.failed");
   if (fate === "failed" && !row.status) return t("note.cut");

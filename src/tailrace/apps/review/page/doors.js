@@ -13,6 +13,8 @@ import { verdict } from "./verdict.js";
 
 const WIDTH = 240;
 const HEIGHT = 46;
+/** Room on the axis after the last end, so that a death can be seen. */
+const AFTER_DEATH = 1.15;
 /** @type {Record<string, Record<string, any>>} */
 const cards = {};
 let later = 0;
@@ -55,6 +57,7 @@ export function drawDoors() {
   const runs = DOORS.map((d) => state.runs[d]).filter(Boolean);
   const span = Math.max(1, ...runs.flatMap((r) => [
     r.phase === "running" ? performance.now() - r.t0 : 0, ...r.rows.map((row) => endOf(row) ?? 0)]));
+  const axis = runs.some((r) => r.rows.some((row) => fateOf(row) === "killed")) ? span * AFTER_DEATH : span;
   for (const door of DOORS) {
     const card = cards[door];
     const run = state.runs[door];
@@ -65,7 +68,7 @@ export function drawDoors() {
     if (!run) setText(card.gave, t(`door.${door}.gives`));
     else if (running) setText(card.gave, progress(run));
     else setText(card.gave, verdict(run));
-    if (run) card.plot.replaceChildren(curve(run, span), ...marks(run, span));
+    if (run) card.plot.replaceChildren(curve(run, axis), ...marks(run, axis));
     else card.plot.replaceChildren(el("span.idea", {}, t(`door.${door}.how`)));
   }
 }

@@ -38,7 +38,7 @@ export const seconds = (value) => number(value, 0, value < 0.95 ? 2 : 1);
 export function bytes(value) {
   if (value === null || value === undefined) return "–";
   const mib = value / 2 ** 20;
-  return mib < 1000 ? `${number(mib, 0, 0)} MiB` : `${number(mib / 1024, 2, 2)} GiB`;
+  return mib < 1000 ? `${number(mib, 0, 0)}\u00a0MiB` : `${number(mib / 1024, 2, 2)}\u00a0GiB`;
 }
 
 export const count = (value) => number(value, 0, 0);

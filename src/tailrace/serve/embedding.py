@@ -1,0 +1,84 @@
+"""An embedding model on offer: texts in, vectors out, with a word about what was cut."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailrace.core.errors import InputError
+from tailrace.models.embedder import OnnxEmbedder
+from tailrace.models.errors import BadOutput
+from tailrace.models.port import FloatArray
+from tailrace.models.threads import InferenceThreads
+from tailrace.serve.exchange import Exchange
+from tailrace.serve.served import INLINE_CHARS, Answered, Item, ServedModel, Terms
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """One vector per text, in order."""
+
+    vectors: FloatArray
+    """[texts, dimensions], float32."""
+    answered: Answered
+
+
+class ServedEmbedder:
+    """Embeds through the lane."""
+
+    def __init__(self, served: ServedModel, model: OnnxEmbedder, threads: InferenceThreads) -> None:
+        self.served = served
+        self.model = model
+        self._threads = threads
+
+    @property
+    def prompts(self) -> Sequence[str]:
+        """The names of the prompts the model was trained with."""
+        return tuple(self.model.prompts)
+
+    async def embed(
+        self,
+        exchange: Exchange,
+        texts: Sequence[str],
+        terms: Terms,
+        *,
+        prompt: str | None = None,
+        normalize: bool = True,
+        dimensions: int | None = None,
+    ) -> Embedded:
+        """Vectors of `texts`, with the model's `prompt` before each.
+
+        `dimensions` keeps the first so many numbers; vectors are brought to unit length unless
+        `normalize` is off.
+
+        Raises:
+            InputError: a prompt or a number of dimensions that the model does not know.
+            TailraceError: as ServedModel.answer.
+
+        """
+        items = await self._items(exchange, texts, prompt)
+        answered = await self.served.answer(exchange, items, terms)
+        vectors = np.stack(answered.values)
+        full = vectors.shape[1]
+        if dimensions is not None:
+            if not 1 <= dimensions <= full:
+                raise InputError(f"`dimensions` must be 1 to {full} for {self.served.name}.")
+            vectors = vectors[:, :dimensions]
+        if normalize:
+            length = np.linalg.norm(vectors, axis=1, keepdims=True)
+            if not length.all():
+                raise BadOutput
+            vectors = vectors / length
+        return Embedded(np.ascontiguousarray(vectors, np.float32), answered)
+
+    async def _items(
+        self, exchange: Exchange, texts: Sequence[str], prompt: str | None
+    ) -> list[Item]:
+        def tokenize() -> list[Item]:
+            made = [self.model.tokens(text, prompt=prompt) for text in texts]
+            return [Item(tokens, tokens.cut > 0) for tokens in made]
+
+        with exchange.part("tokenize"):
+            if sum(map(len, texts)) <= INLINE_CHARS:
+                return tokenize()
+            return await exchange.unless_left(self._threads.call(tokenize))

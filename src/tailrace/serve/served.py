@@ -1,0 +1,236 @@
+"""A model on offer: its lane, its door, and the one way of a request with one or many items.
+
+tokenize -> cache, single flight -> admission of all items at once -> lane -> vectors or scores. The
+dialects call this and know nothing of lanes; this knows nothing of their shapes.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from tailrace.cache.flights import Flights
+from tailrace.cache.port import Cache
+from tailrace.core.clock import Clock
+from tailrace.core.errors import InputError, LaneFull, TailraceError
+from tailrace.core.events import CacheLookup, Refused
+from tailrace.core.lane import Lane, Runner
+from tailrace.core.work import Run, Stamps, Work
+from tailrace.models.errors import BadOutput
+from tailrace.models.port import FloatArray, ModelInfo
+from tailrace.models.threads import InferenceThreads
+from tailrace.models.tokens import Tokens
+from tailrace.serve.doors import Door
+from tailrace.serve.exchange import Exchange
+
+SHARED = "shared"
+"""The batch key of all work here: any item may share a run with any other."""
+INLINE_CHARS = 20_000
+"""Up to so many characters are tokenised on the event loop; more go to a thread."""
+
+
+class UnknownModel(TailraceError):
+    """There is no such model here."""
+
+    code = "unknown-model"
+
+
+class WrongKind(InputError):
+    """The model named is of another kind than the request."""
+
+    code = "wrong-kind"
+
+
+Infer = Callable[[Sequence[Tokens]], FloatArray]
+"""One run of a model: an answer per input, in order, on the calling thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a caller asks for beside the content: who it is, until when, how urgent."""
+
+    caller: str = ""
+    deadline: float = inf
+    bulk: bool = False
+    truncate: bool = True
+    """Whether a text that is too long may lose its end; if not it is an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Answers in the order of the items, and what they cost."""
+
+    values: list[FloatArray]
+    tokens: list[int]
+    truncated: list[bool]
+    hits: int
+    """Items whose answer was known."""
+    batch_size: int
+
+    @property
+    def tokens_total(self) -> int:
+        """Tokens of all items, as they were read."""
+        return sum(self.tokens)
+
+
+@dataclass(slots=True)
+class Item:
+    """One input, ready for the model: its tokens, and whether some of the text was left out."""
+
+    tokens: Tokens
+    truncated: bool = False
+
+
+class TooLong(InputError):
+    """A text is longer than the model reads, and truncation was not allowed."""
+
+
+class ServedModel:
+    """One model behind its lane, for requests of one or many items."""
+
+    def __init__(
+        self,
+        name: str,
+        info: ModelInfo,
+        lane: Lane,
+        door: Door,
+        *,
+        cache: Cache,
+        clock: Clock,
+        bulk_yields: float,
+    ) -> None:
+        self.name = name
+        self.info = info
+        self.lane = lane
+        self.door = door
+        self.cache = cache
+        self.flights = Flights()
+        self._clock = clock
+        self._bulk_yields = bulk_yields
+
+    async def answer(self, exchange: Exchange, items: Sequence[Item], terms: Terms) -> Answered:
+        """All items' answers, or the first error among them; none is admitted unless all are.
+
+        The exchange's parts from admission on are those of the item that was finished last.
+
+        Raises:
+            Rejected: not admitted.
+            CallerLeft: after the items nobody else waits for were given up.
+            TailraceError: what went wrong with an item.
+
+        """
+        if not terms.truncate and any(item.truncated for item in items):
+            raise TooLong(f"The text is longer than the {self.info.max_tokens} tokens read.")
+        keys = [self._key(item) for item in items]
+        with exchange.part("cache"):
+            known = [self.cache.get(key) for key in keys]
+            self.lane.events.emit(CacheLookup(self.door.name, None not in known))
+        missing = [i for i, value in enumerate(known) if value is None]
+        works: list[Work] = []
+        if missing:
+            futures = self._enter(exchange, items, keys, missing, terms, works)
+            exchange.stamps.close("admit", exchange.clock.now())
+            values = await exchange.unless_left(_all(futures))
+            for i, value in zip(missing, values, strict=True):
+                known[i] = value
+                self.cache.put(keys[i], value)
+            self._last_of(exchange, works)
+        return Answered(
+            values=[value for value in known if value is not None],
+            tokens=[len(item.tokens.ids) for item in items],
+            truncated=[item.truncated for item in items],
+            hits=len(items) - len(missing),
+            batch_size=max((work.batch_size for work in works), default=0),
+        )
+
+    def _key(self, item: Item) -> tuple[str, tuple[int, ...]]:
+        return (self.info.fingerprint, tuple(item.tokens.ids))
+
+    def _enter(
+        self,
+        exchange: Exchange,
+        items: Sequence[Item],
+        keys: Sequence[Any],
+        missing: Sequence[int],
+        terms: Terms,
+        works: list[Work],
+    ) -> list[asyncio.Future[Any]]:
+        """Verdict over all, then a seat for each: no other request comes in between."""
+        now = exchange.clock.now()
+        until = terms.deadline
+        new = {keys[i]: i for i in missing if not self.flights.under_way(keys[i], until)}
+        whole = self._work(
+            Stamps(now), sum(float(len(items[i].tokens.ids)) for i in new.values()), terms
+        )
+        whole.items = len(new)
+        try:
+            latest = self.door.admission.admit(whole, self.lane.view(whole)) if new else inf
+            if self.lane.waiting + len(new) > self.lane.waiting_max:
+                raise LaneFull(f"This needs {len(new)} seats of {self.lane.waiting_max}.")
+        except TailraceError as refusal:
+            exchange.stamps.close("admit", exchange.clock.now())
+            refusal.back_s = self.door.refuse(refusal, self.lane.view())
+            self.lane.events.emit(Refused(self.lane.name, self.door.name, refusal.code))
+            raise
+        futures = []
+        for i in missing:
+
+            def start(item: Item = items[i]) -> asyncio.Future[Any]:
+                work = self._work(Stamps(exchange.clock.now()), float(len(item.tokens.ids)), terms)
+                work.payload = item.tokens
+                works.append(work)
+                return self.lane.submit(work, latest)
+
+            futures.append(self.flights.join(keys[i], until, start))
+        return futures
+
+    def _work(self, stamps: Stamps, cost: float, terms: Terms) -> Work:
+        return Work(
+            None,
+            stamps,
+            door=self.door.name,
+            cost=cost,
+            batch_key=SHARED,
+            caller=terms.caller,
+            yields=self._bulk_yields if terms.bulk else 0.0,
+            deadline=terms.deadline,
+        )
+
+    def _last_of(self, exchange: Exchange, works: Sequence[Work]) -> None:
+        """Take over the moments of the item that came last: they lead from admission to the answer."""
+        if works:
+            exchange.stamps.follow(max(works, key=lambda work: work.stamps.last).stamps)
+        exchange.stamps.close("handover", exchange.clock.now())
+
+
+async def _all(futures: Sequence[asyncio.Future[Any]]) -> list[Any]:
+    """The results in order; the first error ends it and gives the rest up."""
+    try:
+        return await asyncio.gather(*futures)
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        raise
+
+
+def runner(infer: Infer, threads: InferenceThreads) -> Runner:
+    """The lane's callable for a model: a batch of tokens on one inference thread."""
+
+    def run_batch(batch: Sequence[Tokens], run: Run) -> list[FloatArray | Exception]:
+        run.mark("tokenize")
+        answers = infer(batch)
+        run.mark("infer")
+        finite = [bool(np.isfinite(answer).all()) for answer in answers]
+        made: list[FloatArray | Exception] = [
+            answer if good else BadOutput() for answer, good in zip(answers, finite, strict=True)
+        ]
+        run.mark("post")
+        return made
+
+    async def run(batch: Sequence[Tokens], run: Run) -> Sequence[Any]:
+        return await threads.call(run_batch, batch, run)
+
+    return run
