@@ -34,8 +34,10 @@ def _of_this_source(monkeypatch: pytest.MonkeyPatch) -> None:
             [
                 sys.executable,
                 "-c",
-                "import sys,socket; "
-                "s = socket.socket(fileno=int(sys.argv[2])); s.sendall(b'\\0\\0\\0\\5hello'); s.recv(1)",
+                (
+                    "import sys,socket; "
+                    "s = socket.socket(fileno=int(sys.argv[2])); s.sendall(b'\\0\\0\\0\\5hello'); s.recv(1)"
+                ),
             ],
             0,
         ),
