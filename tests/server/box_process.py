@@ -1,6 +1,7 @@
-"""The box in a process of its own, with a fake model: `box_process.py [--seconds S] [--set PATH=JSON]`.
+"""The box in a process of its own, with a fake model: `box_process.py [--seconds S] [--set PATH=JSON]...`.
 
-Prints the address once it is ready, and serves by the same code as `tailrace serve` until told to stop.
+Prints the address once it is ready, and serves until it is told to stop, by the same code as
+`tailrace serve`.
 """
 
 import argparse
@@ -8,7 +9,6 @@ import json
 import logging
 
 from boxes import SERVICE_S, make_box
-
 from tailrace.apps.review.app import event_stream, review_app
 from tailrace.apps.review.settings import BoxSettings
 from tailrace.models.fake import FakeCrossEncoder

@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx
 import pytest
-from boxes import DOORS, POISON, SERVICE_S, Served, fresh, parts_of, problem_of, serving
 
+from boxes import DOORS, POISON, SERVICE_S, Served, fresh, parts_of, problem_of, serving
 from tailrace.bench.crowd import Caller
 
 REPLY = ("naive", "limited", "batched")

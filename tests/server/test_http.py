@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+
 from boxes import DOORS, Served, fresh, parts_of, problem_of, serving
 
 JSON = {"content-type": "application/json"}
