@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 
 import pytest
-from boxes import HERE, SOURCE
 
+from boxes import HERE, SOURCE
 from tailrace.core.errors import ModelError
 from tailrace.core.events import ChildRestarted, Event, Events
 from tailrace.models.child import ChildModel, ModelRestarting

@@ -73,7 +73,7 @@ def open_cross_encoder(
         embedder = open_embedder(
             f"package:{PACKAGE}",
             threads=own,
-            progress=lambda what, share: progress(what, 0.92 + 0.03 * share),
+            progress=lambda what, share: progress(what, 0.92 + 0.02 * share),
             cache_dir=cache_dir,
         )
         second = SecondOpinion(_fusion(fusion, embedder), embedder)
