@@ -1,4 +1,4 @@
-"""A real browser on a real box, which the fixture `review_box` starts.
+"""A real browser on a real box.
 
 The page's content security policy stays in force except where axe is put in.
 """
@@ -12,7 +12,11 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 from review_guest import Guest
 
+from boxes import serving
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+SERVICE_S = 0.12
+"""Long enough for a line to form."""
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 ARGS = [
     "--no-sandbox",
@@ -33,9 +37,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def box_url(review_box: Any) -> str:
-    """Where the box listens; `review_box` starts it."""
-    return str(review_box).rstrip("/")
+def box_url() -> Iterator[str]:
+    """Where a box listens whose model only takes its time."""
+    with serving(seconds=SERVICE_S) as served:
+        yield served.url
 
 
 @pytest.fixture(scope="session")

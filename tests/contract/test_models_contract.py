@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import NAN_SIGN, TOO_LONG, Watched, good
 from tailrace.models.errors import Abandoned, BadOutput, UnknownPrompt
 from tailrace.models.fake import FakeCrossEncoder, FakeEmbedder
+from tiny import NAN_SIGN, TOO_LONG, Watched, good
 
 LABELS = ["가나다", "마", "good food and more", "주"]
 TEXTS = ["하나", "a longer text about a cafe", "b", "가나다라마바사 아자차카", "c d e f g h"]

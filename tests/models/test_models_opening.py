@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import Watched, good, write_tiny
 from tailrace.models.errors import ModelUnavailable
 from tailrace.models.open import fetch, open_cross_encoder, open_embedder
 from tailrace.models.shelf import fetch_model, list_models
 from tailrace.models.source import parse_source
 from tailrace.models.threads import InferenceThreads
+from tiny import Watched, good, write_tiny
 
 LABELS = ["가나다", "마"]
 

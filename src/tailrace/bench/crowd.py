@@ -6,7 +6,7 @@ For the ticket door each caller then asks for its ticket until it is done. Speak
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -58,16 +58,25 @@ class Caller:
 
 @asynccontextmanager
 async def _connections(url: str, count: int) -> AsyncIterator[list[Connection]]:
-    opened = await asyncio.gather(*(Connection.open(url) for _ in range(count)))
+    made = await asyncio.gather(
+        *(Connection.open(url) for _ in range(count)), return_exceptions=True
+    )
+    opened = [connection for connection in made if isinstance(connection, Connection)]
     try:
-        yield list(opened)
+        for failure in made:
+            if isinstance(failure, BaseException):
+                raise failure
+        yield opened
     finally:
+        # Who is cancelled gets no further than the first await: hang up before it.
+        for connection in opened:
+            connection.hang_up()
         await asyncio.gather(*(connection.close() for connection in opened))
 
 
 async def fire(
     url: str, door: str, texts: Sequence[str], *, patience_s: float = 300.0
-) -> AsyncIterator[Caller]:
+) -> AsyncGenerator[Caller, None]:
     """Send all texts to `door` of the API at `url` (".../api") at once; yield callers as news comes.
 
     The ticket door yields a caller twice: with its ticket, and when it is done. `patience_s` bounds the
@@ -117,18 +126,32 @@ async def _call(
     body = json.dumps({"text": caller.text}).encode()
     try:
         response = await connection.request("POST", base + DOORS[door], body, JSON)
+        _note(caller, response, start)
+        if caller.status < 300 and not _plausible(caller.body, door):
+            raise ValueError(response.body[:40])
+        if door == "queue" and caller.status == 202:
+            caller.ticket = caller.body
+            news.put_nowait(replace(caller))
+            await _follow(connection, base, caller, response.sent)
     except HungUp as error:
-        caller.done, caller.error = True, f"hung up: {error}"
-        news.put_nowait(replace(caller))
-        return
-    _note(caller, response, start)
-    caller.done = door != "queue" or caller.status != 202
-    if not caller.done:
-        caller.ticket = caller.body
-        news.put_nowait(replace(caller))
-        await _follow(connection, base, caller, response.sent)
+        caller.error = f"hung up: {error}"
+    except (ValueError, KeyError, TypeError) as error:
+        caller.error = f"this is no answer of a review box: {error!r}"
+        caller.body = caller.ticket = None
     caller.done = True
     news.put_nowait(replace(caller))
+
+
+def _plausible(body: Any, door: str) -> bool:
+    """Whether this is the body of a good answer at all: somebody else may listen at the address."""
+    if not isinstance(body, dict):
+        return False
+    if door == "queue":
+        return {"job_id", "status"} <= body.keys()
+    topics = body.get("topics")
+    return isinstance(topics, list) and all(
+        isinstance(topic, dict) and {"label", "score"} <= topic.keys() for topic in topics
+    )
 
 
 def _note(caller: Caller, response: Response, start: float) -> None:
@@ -146,11 +169,7 @@ async def _follow(connection: Connection, base: str, caller: Caller, sent: float
     path = f"{base}/queue/jobs/{caller.ticket['job_id']}"
     while caller.ticket["status"] in {"queued", "running"}:
         await asyncio.sleep(POLL_S)
-        try:
-            response = await connection.request("GET", path)
-        except HungUp as error:
-            caller.error = f"hung up: {error}"
-            return
+        response = await connection.request("GET", path)
         if response.status != 200:
             caller.error = f"the ticket's state was answered with {response.status}"
             return

@@ -18,8 +18,7 @@ class TailraceError(Exception):
 class Rejected(TailraceError):
     """Refused at the door, before any waiting.
 
-    `retry_after_s` is set by a policy that knows when to come back, `inf` where coming back cannot help;
-    otherwise the door computes it.
+    `retry_after_s` is set by a policy that knows when to come back; otherwise the door computes it.
     """
 
     code = "rejected"
@@ -27,6 +26,8 @@ class Rejected(TailraceError):
     def __init__(self, message: str | None = None, *, retry_after_s: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        if retry_after_s is not None:
+            self.back_s = (max(1.0, retry_after_s), retry_after_s)
 
 
 class LaneFull(Rejected):
@@ -67,6 +68,8 @@ class QueueTimeout(TailraceError):
     def __init__(self, message: str | None = None, *, retry_after_s: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        if retry_after_s is not None:
+            self.back_s = (max(1.0, retry_after_s), retry_after_s)
 
 
 class ModelError(TailraceError):

@@ -7,6 +7,9 @@ from tailrace.core.errors import Infeasible
 from tailrace.core.events import Settled
 from tailrace.core.work import Work
 
+HOPELESS_S = 5.0
+"""The pause for a caller whose deadline is shorter than a run: the run may be shorter another time."""
+
 
 class DeadlineFeasible:
     """Work with a deadline must be expected to finish before it.
@@ -25,10 +28,13 @@ class DeadlineFeasible:
         ready_in_s = view.start_in_s * self.slack + service_s
         allowed_s = work.deadline - view.now
         if ready_in_s > allowed_s:
+            alone = "" if service_s <= allowed_s else " Even with nobody ahead it would be late."
+            # One who can never be in time has no reason to hurry back.
+            back_s = ready_in_s - allowed_s if service_s <= allowed_s else ready_in_s + HOPELESS_S
             raise Infeasible(
                 f"The answer is expected in {ready_in_s * 1000:.0f} ms; the deadline is in "
-                f"{max(0.0, allowed_s) * 1000:.0f} ms.",
-                retry_after_s=ready_in_s - allowed_s if service_s <= allowed_s else inf,
+                f"{max(0.0, allowed_s) * 1000:.0f} ms.{alone}",
+                retry_after_s=back_s,
             )
         return work.deadline - service_s
 

@@ -7,7 +7,6 @@ come back. It knows neither HTTP nor what a model is.
 import asyncio
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from math import inf
 from typing import Any
 
 from tailrace.cache.port import Cache
@@ -40,10 +39,8 @@ class Door:
         """When who got `error` should return (whole seconds, exact seconds); None if it does not matter."""
         if not isinstance(error, Rejected | QueueTimeout):
             return None
-        if error.retry_after_s == inf:
-            return None
         if error.retry_after_s is not None:
-            return max(1.0, error.retry_after_s), error.retry_after_s
+            return error.back_s
         places = self.seats + self.lane.slots
         in_line = view.waiting + view.running
         pace_s = view.service_s / self.lane.slots

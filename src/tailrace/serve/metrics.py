@@ -23,9 +23,15 @@ from tailrace.core.events import (
 )
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0, 60.0)
-OUTCOMES = ("done", "failed", "queue-timeout", "model-timeout", "left")
-CHILD_OUTCOMES = ("model-died", "model-restarting")
-"""Ends that only work in a process of its own can come to."""
+OUTCOMES = (
+    "done",
+    "failed",
+    "queue-timeout",
+    "model-timeout",
+    "left",
+    "model-died",
+    "model-restarting",
+)
 REFUSALS = (
     "lane-full",
     "rate-limited",
@@ -89,7 +95,7 @@ class Metrics:
         for door in doors:
             for reason in REFUSALS:
                 self.refused.labels(door, reason)
-            for outcome in OUTCOMES + CHILD_OUTCOMES:
+            for outcome in OUTCOMES:
                 self.answered.labels(door, outcome)
             for result in ("hit", "miss"):
                 self.cache.labels(door, result)

@@ -36,8 +36,8 @@ class Place:
 class Desk:
     """Tickets of one door over one lane.
 
-    `lease_s` must exceed the longest run; `sweep_every_s` is how often old results are dropped; `keep`
-    is told every body with its result, for a cache.
+    `lease_s` must exceed the longest run; `sweep_every_s` is how often old results are dropped;
+    `answered` is told body and result of every ticket that the lane answered.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Desk:
         clock: Clock,
         lease_s: float = 600.0,
         sweep_every_s: float = 5.0,
-        keep: Callable[[Any, Any], None] = lambda _body, _result: None,
+        answered: Callable[[Any, Any], None] | None = None,
     ) -> None:
         self.door = door
         self.ledger = ledger
@@ -59,7 +59,7 @@ class Desk:
         self._clock = clock
         self._lease_s = lease_s
         self._sweep_every_s = sweep_every_s
-        self._keep = keep
+        self._answered = answered
         self._arrived = asyncio.Event()
         self._closing = False
         self._running: tuple[Ticket, Work] | None = None
@@ -89,8 +89,8 @@ class Desk:
         if self._closing:
             raise Draining
         work = Work(body, stamps, door=self.door, cost=cost, caller=caller, deadline=deadline)
-        self.admission.admit(work, self.view(work))
-        ticket = self.ledger.submit(body, cost, self._clock.now())
+        latest_start = self.admission.admit(work, self.view(work))
+        ticket = self.ledger.submit(body, cost, self._clock.now(), latest_start=latest_start)
         self._lane.events.emit(Admitted(self._lane.name, self.door))
         self._lane.events.emit(TicketMoved(None, State.QUEUED))
         self._arrived.set()
@@ -160,8 +160,7 @@ class Desk:
         work = Work(ticket.body, Stamps(ticket.submitted), door=self.door, cost=ticket.cost)
         self._running = (ticket, work)
         try:
-            outcome = Outcome(result=await self._lane.do(work))
-            self._keep(ticket.body, outcome.result)
+            outcome = Outcome(result=await self._lane.do(work, ticket.latest_start))
         except (LaneFull, Draining):
             # The lane, not the ticket, is at its end: it was taken in and keeps its place.
             if self.ledger.release(ticket.id, claim.token):
@@ -172,6 +171,8 @@ class Desk:
             outcome = Outcome(error=error)
         finally:
             self._running = None
+        if self._answered is not None and outcome.error is None:
+            self._answered(ticket.body, outcome.result)
         parts = work.stamps.parts()
         outcome = replace(
             outcome,

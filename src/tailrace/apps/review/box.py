@@ -79,7 +79,7 @@ class ReviewBox:
             self.doors["queue"].admission,
             clock=clock,
             lease_s=settings.lane.run_max_s * 2,
-            keep=lambda text, scores: self.cache.put(self.key(text), scores),
+            answered=lambda text, scores: self.cache.put(self.key(text), scores),
         )
         self.child = child or self._child()
         self.in_progress = Counter(dict.fromkeys(DOORS, 0))

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from tailrace.apps.review.box import ReviewBox
 from tailrace.apps.review.schemas import JOB, PREDICTION, documented, text_body
 from tailrace.apps.review.snapshot import model_card, snapshot
-from tailrace.core.errors import QueueTimeout, Rejected, TailraceError
+from tailrace.core.errors import ModelError, QueueTimeout, Rejected, TailraceError
 from tailrace.core.events import Refused, Settled
 from tailrace.core.lane import ON_MODEL
 from tailrace.core.work import Work
@@ -171,7 +171,8 @@ class ReviewRoutes:
             return problem_answer(error, door="naive", back_s=(1.0, 1.0))
         except TailraceError as error:
             exchange.stamps.close("infer", box.clock.now())
-            self._tell("naive", error.code, 0.0)
+            outcome = "failed" if error.code == ModelError.code else error.code
+            self._tell("naive", outcome, 0.0)
             back_s = (box.child.start_s + 1, box.child.start_s)
             restarting = error.code in {"model-died", "model-restarting"}
             return problem_answer(error, door="naive", back_s=back_s if restarting else None)

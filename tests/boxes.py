@@ -31,7 +31,7 @@ from tailrace.serve.runner import bind
 from tailrace.serve.settings import load
 from tailrace.wire.headers import TOTAL, parse_server_timing
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "server"
 SOURCE = Path(tailrace.__file__).parents[1]
 SERVICE_S = 0.06
 CHILD_LIMIT = 85 << 20
@@ -42,7 +42,8 @@ DOORS = {
     "batched": "/api/batched/predict",
     "queue": "/api/queue/jobs",
 }
-ENVIRON = {**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONUNBUFFERED": "1"}
+PATHS = os.pathsep.join([str(SOURCE), str(Path(__file__).parent)])
+ENVIRON = {**os.environ, "PYTHONPATH": PATHS, "PYTHONUNBUFFERED": "1"}
 POISON = "독이 든 글"
 
 _numbers = itertools.count()
@@ -97,7 +98,7 @@ class Served:
         return int(self.url.rsplit(":", 1)[1])
 
     def client(self, **more: Any) -> httpx.Client:
-        return httpx.Client(base_url=self.url, timeout=60.0, trust_env=False, **more)
+        return httpx.Client(base_url=self.url, timeout=60.0, trust_env=False, verify=False, **more)
 
     def get(self, path: str, **more: Any) -> httpx.Response:
         with self.client() as client:
