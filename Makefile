@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup serve test test-fast check fix docs bench-doors train-smoke clean
+.PHONY: help setup serve test test-fast check fix docs bench-doors bench-embed bench-overload train-smoke clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,6 +43,12 @@ docs: setup ## rewrite the reference pages that are generated from the code
 
 bench-doors: setup ## what the four doors do with a crowd; writes bench/results/DATE/doors.md
 	@$(BIN)/python bench/doors.py
+
+bench-embed: setup ## the model server beside the bare runtime; writes bench/results/DATE/embed.md
+	@$(BIN)/python bench/embed.py
+
+bench-overload: setup ## the model server offered 2, 5 and 10 times what it can; writes bench/results/DATE/overload.md
+	@$(BIN)/python bench/overload.py
 
 clean: ## forget the environment
 	rm -rf $(VENV)

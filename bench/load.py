@@ -1,4 +1,4 @@
-"""A cheap load generator, always a process of its own: reads a plan (JSON) on stdin, writes what it saw.
+"""A cheap load generator, always a process of its own: reads a plan (JSON) on stdin, writes a file.
 
 Open loop (Poisson arrivals at a rate, whatever the server does) or closed loop (so many clients, each
 asking again at once). Bodies are made beforehand; a request costs some 20 microseconds here, so that
@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -66,6 +67,8 @@ class Plan:
     obey: bool = False
     """Whether who is refused comes back once, when told."""
     prepared: int = 500
+    out: str = "/dev/stdout"
+    """Where what was seen is written."""
     timing: bool = False
     """Keep the Server-Timing of every answer."""
 
@@ -240,7 +243,7 @@ def main() -> None:
     plan = Plan(**json.loads(sys.stdin.read()))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         result = runner.run(Load(plan).run())
-    sys.stdout.write(orjson.dumps(result).decode())
+    Path(plan.out).write_bytes(orjson.dumps(result))
 
 
 if __name__ == "__main__":

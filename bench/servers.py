@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -104,11 +105,13 @@ def api(
 
 async def load(server: Server, **plan: Any) -> Loaded:
     """Let a load process of its own carry out a plan."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(LOAD), stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    out, _ = await process.communicate(ask(Plan(server.url, **plan)).encode())
-    if process.returncode:
-        raise SystemExit("the load generator failed")
-    told: Mapping[str, Any] = json.loads(out)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "seen.json"
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, str(LOAD), stdin=subprocess.PIPE
+        )
+        await process.communicate(ask(Plan(server.url, out=str(out), **plan)).encode())
+        if process.returncode:
+            raise SystemExit("the load generator failed")
+        told: Mapping[str, Any] = json.loads(out.read_bytes())
     return Loaded(told["took"], told["cpu_s"], [Seen(*row) for row in told["seen"]])

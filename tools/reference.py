@@ -66,6 +66,7 @@ BOUNDING_CONSTANTS = (
     ),
     ("tailrace.serve.body", "BODY_S_MAX", "seconds in which a body must have come"),
     ("tailrace.core.lane", "PLANNED_MAX", "waiting work that estimates plan run by run"),
+    ("tailrace.core.lane", "PLANNED_PADDED_MAX", "the same where runs are padded to the longest"),
     ("tailrace.core.batch", "LOOKAHEAD", "places down the line that company is looked for"),
     ("tailrace.core.line", "CALLERS_REMEMBERED", "callers whose share of a lane is kept in mind"),
     ("tailrace.serve.served", "INLINE_CHARS", "characters tokenised on the event loop"),
