@@ -29,8 +29,8 @@ test-fast: setup ## unit and virtual-time tests only
 	@$(BIN)/python -m pytest tests/unit tests/timed tests/property
 
 check: setup ## lint, types, floors
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check --no-cache .
+	@$(BIN)/ruff format --no-cache --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 

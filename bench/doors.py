@@ -13,6 +13,7 @@ from typing import Any
 
 from figures import Figure, at_most, keep, quantile
 from machine import fingerprint
+from review_model import speed, topics
 from servers import running
 
 from tailrace.bench.crowd import Caller, fire
@@ -225,6 +226,8 @@ def main() -> None:
     arguments = parser.parse_args()
     machine = fingerprint()
     figures = asyncio.run(measure(arguments))
+    print("model ...", flush=True)
+    figures += [*speed(arguments.rounds), *topics()]
     command = f"make bench-doors (rounds {arguments.rounds})"
     keep("doors", "Four doors, one crowd", figures, machine, command)
 
