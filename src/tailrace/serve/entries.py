@@ -4,9 +4,15 @@ A framework's routing, middleware and dependency injection cost more than a requ
 entries are declared to FastAPI too, for the OpenAPI file and for everything that is not found here.
 """
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from starlette.requests import Request
+from starlette.responses import Response
 
 from tailrace.serve.arrival import App, Receive, Scope, Send
+
+log = logging.getLogger(__name__)
 
 Table = Mapping[tuple[str, str], App]
 """Entries by method and path."""
@@ -25,3 +31,17 @@ class Entries:
         if scope["type"] == "http":
             entry = self._table.get((scope["method"], scope["path"]), entry)
         await entry(scope, receive, send)
+
+
+def short(entry: Callable[[Request], Awaitable[Response]], defect: Callable[[], Response]) -> App:
+    """An entry as an ASGI application; `defect` gives the answer where the entry itself is broken."""
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            response = await entry(Request(scope, receive))
+        except Exception:
+            log.exception("a defect at %s", scope["path"])
+            response = defect()
+        await response(scope, receive, send)
+
+    return serve

@@ -118,7 +118,12 @@ async def http_problem(_: Request, error: Exception) -> Response:
 
 
 async def unexpected_problem(_: Request, __: Exception) -> Response:
-    """A defect of ours: say nothing of the inside."""
+    """A defect of ours, met by the framework."""
+    return internal()
+
+
+def internal() -> Response:
+    """The answer for a defect of ours: it says nothing of the inside."""
     status, title = INTERNAL
     body = problem("internal", status, title, "Look at the log of the box.")
     return Response(orjson.dumps(body), status, media_type=MEDIA_TYPE)

@@ -14,8 +14,9 @@ from tailrace.apps.review.crowd import crowd_routes
 from tailrace.apps.review.routes import ReviewRoutes
 from tailrace.apps.review.snapshot import snapshot
 from tailrace.serve.arrival import App, Arrival
+from tailrace.serve.entries import Entries
 from tailrace.serve.events_stream import EventStream
-from tailrace.serve.ops import ops_routes
+from tailrace.serve.ops import alive, ops_routes
 from tailrace.serve.problems import http_problem, unexpected_problem
 from tailrace.serve.static import add_page, add_swagger
 
@@ -43,7 +44,8 @@ def review_app(box: ReviewBox, stream: EventStream) -> App:
         lifespan=lifespan,
         exception_handlers={HTTPException: http_problem, Exception: unexpected_problem},
     )
-    app.include_router(ReviewRoutes(box).router)
+    routes = ReviewRoutes(box)
+    app.include_router(routes.router)
     app.include_router(crowd_routes(box))
     app.include_router(ops_routes(box.metrics, box.ready))
 
@@ -53,4 +55,4 @@ def review_app(box: ReviewBox, stream: EventStream) -> App:
     app.add_api_route("/api/events", events, summary="The same as /api/stats, as events")
     add_swagger(app, "/api/docs")
     add_page(app, "tailrace.apps.review", "page")
-    return Arrival(app, box.clock)
+    return Arrival(Entries(app, {("GET", "/livez"): alive, **routes.entries}), box.clock)

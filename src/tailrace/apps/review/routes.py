@@ -18,10 +18,12 @@ from tailrace.core.errors import ModelError, QueueTimeout, Rejected, TailraceErr
 from tailrace.core.events import Refused, Settled
 from tailrace.core.lane import ON_MODEL
 from tailrace.core.work import Work
+from tailrace.serve.arrival import App
 from tailrace.serve.body import read_json, text_field
 from tailrace.serve.doors import Door
+from tailrace.serve.entries import short
 from tailrace.serve.exchange import Exchange, answer
-from tailrace.serve.problems import Answer, json_answer, problem_answer
+from tailrace.serve.problems import Answer, internal, json_answer, problem_answer
 from tailrace.tickets.port import State, Ticket
 from tailrace.wire.headers import (
     X_API_KEY,
@@ -46,6 +48,8 @@ class ReviewRoutes:
     def __init__(self, box: ReviewBox) -> None:
         self._box = box
         self.router = APIRouter(prefix="/api", tags=["reviews"])
+        self.entries: dict[tuple[str, str], App] = {}
+        """The same entries, those without a parameter in their path, for the short way in."""
         text = text_body(box.settings.review.text_max_chars)
         self._add("POST", "/naive/predict", self._naive, **text, **PREDICTION)
         self._add("POST", "/limited/predict", self._reply("limited"), **text, **PREDICTION)
@@ -65,6 +69,8 @@ class ReviewRoutes:
         async def entry(request: Request) -> Response:
             return await answer(request, self._box.clock, endpoint)
 
+        if "{" not in path:
+            self.entries[method, f"{self.router.prefix}{path}"] = short(entry, internal)
         about = documented(path)
         name = f"{method.lower()}{path}".replace("/", "_").replace("{", "").replace("}", "")
         self.router.add_api_route(
