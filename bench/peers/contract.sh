@@ -53,7 +53,7 @@ halt() { # SIGTERM to the pid that start wrote; SIGKILL to it after STOP_S secon
 }
 
 ask() { # one request from stdin
-    "${PYTHON:-python3}" "$peers/ask.py" "$here"
+    "${PYTHON:-python3}" "$peers/../peer_ask.py" "$here"
 }
 
 answers() { # whether it embeds

@@ -5,6 +5,7 @@ The other peers fail in the same place, inside the model. Without POISON this is
 
 import os
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from tailrace.cli.main import app
@@ -14,10 +15,10 @@ from tailrace.models.embedder import OnnxEmbedder
 def poison(text: str) -> None:
     """Make every run that holds `text` fail."""
     vectors = OnnxEmbedder.vectors
+    bad = cache(lambda model: list(model.tokens(text).ids))
 
     def poisoned(self: OnnxEmbedder, batch: Sequence[Any]) -> Any:
-        bad = tuple(self.tokens(text).ids)
-        if any(tuple(tokens.ids) == bad for tokens in batch):
+        if any(list(tokens.ids) == bad(self) for tokens in batch):
             raise RuntimeError("poison")
         return vectors(self, batch)
 

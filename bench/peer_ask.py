@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from shapes import body, read_peer, vectors
+from peer_shapes import body, read_peer, vectors
 
 
 def main() -> None:
@@ -22,7 +22,9 @@ def main() -> None:
     except OSError as fault:
         raise SystemExit(f"{peer.name} does not answer: {fault}") from None
     if answer.status != 200:
-        raise SystemExit(f"{peer.name} answered {answer.status}: {raw[:500].decode(errors='replace')}")
+        raise SystemExit(
+            f"{peer.name} answered {answer.status}: {raw[:500].decode(errors='replace')}"
+        )
     made = vectors(peer.shape, raw)
     print(json.dumps({"vectors": len(made), "dim": len(made[0]) if made else 0}))
 

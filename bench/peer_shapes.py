@@ -50,7 +50,9 @@ def body(shape: str, model: str, texts: Sequence[str]) -> bytes:
             made = {"model": model, "input": list(texts)}
         case "v2":
             column = {"name": "texts", "datatype": "BYTES", "shape": [len(texts), 1]}
-            made = {"inputs": [{**column, "data": list(texts), "parameters": {"content_type": "str"}}]}
+            made = {
+                "inputs": [{**column, "data": list(texts), "parameters": {"content_type": "str"}}]
+            }
         case _:
             made = {"texts": list(texts)}
     return json.dumps(made).encode()
