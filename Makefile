@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup serve test test-fast check fix docs bench-doors bench-peers train-smoke clean
+.PHONY: help setup serve test test-fast check fix docs bench-doors bench-embed bench-overload bench-peers train-smoke clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -29,8 +29,8 @@ test-fast: setup ## unit and virtual-time tests only
 	@$(BIN)/python -m pytest tests/unit tests/timed tests/property
 
 check: setup ## lint, types, floors
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check --no-cache .
+	@$(BIN)/ruff format --no-cache --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 
@@ -46,6 +46,12 @@ bench-doors: setup ## what the four doors do with a crowd; writes bench/results/
 
 bench-peers: setup ## other servers beside ours, each in a venv of its own; choose: PEERS="tailrace mosec"
 	@$(BIN)/python bench/peers.py $(PEERS)
+
+bench-embed: setup ## the model server beside the bare runtime; writes bench/results/DATE/embed.md
+	@$(BIN)/python bench/embed.py
+
+bench-overload: setup ## the model server offered 2, 5 and 10 times what it can; writes bench/results/DATE/overload.md
+	@$(BIN)/python bench/overload.py
 
 clean: ## forget the environment
 	rm -rf $(VENV)

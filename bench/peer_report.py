@@ -291,9 +291,9 @@ class Report:
             refused = "none refused"
             if seen["refused"]:
                 share = seen["retry_after"] / seen["refused"]
-                refused = (
-                    f"{seen['refusal_p50_ms']:.0f}, {seen['refusal_p95_ms']:.0f} ms; {share:.0%}"
-                )
+                kept = [seen.get(key) for key in ("refusal_p50_ms", "refusal_p95_ms")]
+                times = ", ".join("not kept" if ms is None else f"{ms:.0f} ms" for ms in kept)
+                refused = f"{times}; {share:.0%}"
             del name
             return [
                 f"{seen['sent_per_s']:.0f} of {seen['offered_per_s']:.0f}/s",

@@ -63,3 +63,9 @@ def test_the_planned_runs_hold_everybody_once_and_keep_the_rule(
         assert len({work.batch_key for work in run}) == 1
         assert len(run) <= items_max
         assert len(run) == 1 or sum(work.cost for work in run) <= cost_max + 1e-9
+
+
+def test_the_usual_number_of_pieces_fills_a_run_and_is_never_none() -> None:
+    rule = BatchRule(items_max=8, cost_max=256.0)
+    assert [rule.usual_items(cost) for cost in (10.0, 64.0, 100.0, 256.0, 900.0)] == [8, 4, 2, 1, 1]
+    assert BatchRule(items_max=8).usual_items(5.0) == 8

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.core.returns import HORIZON_S, PACE_MARGIN, ReturnBook
+from tailrace.core.returns import HORIZON_S, PACE_MARGIN, ReturnBook, Spread
 
 
 def test_returns_are_multiples_of_the_step_and_at_least_one() -> None:
@@ -65,3 +65,12 @@ def test_played_forward_at_the_planned_pace_every_return_finds_a_place(
         line = max(0.0, line - (at - before) / (pace_s * PACE_MARGIN))
         line, before = line + 1, at
         assert line <= places + 1e-6
+
+
+def test_returns_that_become_possible_at_the_same_moment_are_spread_at_the_lanes_pace() -> None:
+    spread = Spread()
+    told = [spread.book(10.0, 0.5, 0.1) for _ in range(4)]
+    assert told[0] == 0.5
+    gaps = [later - sooner for sooner, later in itertools.pairwise(told)]
+    assert gaps == pytest.approx([0.1 * PACE_MARGIN] * 3)
+    assert spread.book(20.0, 0.5, 0.1) == 0.5

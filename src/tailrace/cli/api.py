@@ -11,6 +11,7 @@ from tailrace.apps.api.server import ApiServer
 from tailrace.apps.api.settings import ApiSettings
 from tailrace.cli.console import err, fail, fail_configuration, out, progress_bar
 from tailrace.core.errors import TailraceError
+from tailrace.serve.access import write_access
 from tailrace.serve.runner import bind, run
 from tailrace.serve.settings import BadConfiguration, load
 
@@ -36,6 +37,7 @@ def api(config: Config = None, host: Host = None, port: Port = None, check: Chec
             out.print_json(settings.model_dump_json())
             return
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+        write_access(to_stderr=settings.server.access_log == "json")
         logging.getLogger("uvicorn").setLevel(logging.WARNING)
         listener = bind(settings.server.host, settings.server.port)
         with progress_bar() as progress:

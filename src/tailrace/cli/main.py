@@ -4,6 +4,7 @@ import typer
 
 from tailrace.cli.api import api
 from tailrace.cli.burst import burst
+from tailrace.cli.calibrate import calibrate
 from tailrace.cli.models import app as models
 from tailrace.cli.serve import serve
 
@@ -17,6 +18,7 @@ app = typer.Typer(
 )
 app.command()(serve)
 app.command()(api)
+app.command()(calibrate)
 app.command()(burst)
 app.add_typer(models, name="models")
 

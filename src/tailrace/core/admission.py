@@ -29,6 +29,8 @@ class LaneView:
     """Expected seconds until work admitted now would start."""
     service_s: float
     """Expected seconds on the model for the work in question."""
+    pace_s: float = 0.0
+    """Expected seconds in which the lane finishes one such piece while the line is long."""
 
 
 class Policy(Protocol):

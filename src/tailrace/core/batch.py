@@ -46,6 +46,11 @@ class BatchRule:
                 together.append(work)
         return together[len(members) :]
 
+    def usual_items(self, cost: float) -> int:
+        """How many pieces of this cost fill one run."""
+        fits = self.cost_max / cost if cost > 0 else inf
+        return max(1, int(min(self.items_max, fits)))
+
     def closed(self, members: Sequence[Work]) -> bool:
         """Whether nobody else may join."""
         full = len(members) >= self.items_max or self.cost(members) >= self.cost_max

@@ -46,6 +46,8 @@ class Infeasible(Rejected):
     """The answer cannot be ready before the caller's deadline."""
 
     code = "deadline-infeasible"
+    hopeless = False
+    """Whether it would be late even with nobody ahead."""
 
 
 class MemoryPressure(Rejected):

@@ -11,6 +11,10 @@ RESIDUAL_FLOOR = 0.25
 """A run that outlasts its estimate is expected to need this share of it more."""
 
 
+COST_FLOOR = 1e-6
+"""Less than this is no cost at all: nothing can be proportional to it."""
+
+
 class ServiceTime:
     """Seconds one run takes as a function of its cost, kept fresh.
 
@@ -60,7 +64,7 @@ class ServiceTime:
             a = self._time - b * self._cost
             if a >= 0.0 and b >= 0.0:
                 return a, b
-        return 0.0, self._time / self._cost if self._cost > 0 else 0.0
+        return 0.0, self._time / self._cost if self._cost > COST_FLOOR else 0.0
 
     def seconds(self, cost: float) -> float:
         """What a run of `cost` is expected to take."""

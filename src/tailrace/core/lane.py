@@ -39,6 +39,8 @@ Runner = Callable[[Sequence[Any], Run], Awaitable[Sequence[Any]]]
 
 PLANNED_MAX = 100
 """Up to so many waiting are planned run by run."""
+PLANNED_PADDED_MAX = 8
+"""The same where runs are made of like lengths: there the average tells as much, and far sooner."""
 
 ON_MODEL = ("tokenize", "infer", "post")
 """The parts that are the model's own time."""
@@ -106,6 +108,11 @@ class Lane:
         boarded = [(work, True) for batch in self._batches for work in batch.works()]
         return boarded + [(seat.work, False) for seat in self._waiting]
 
+    def longest_run_s(self) -> float:
+        """For how long the oldest run has been on the model; 0 where there is none."""
+        begun = [batch.started_at for batch in self._batches if batch.started_at is not None]
+        return self._clock.now() - min(begun) if begun else 0.0
+
     def free_in_s(self) -> list[float]:
         """For every slot, seconds until it is expected to be free."""
         now = self._clock.now()
@@ -124,22 +131,29 @@ class Lane:
         """
         ahead = self._waiting if before is None else self._waiting.ahead_of(before)
         works = [seat.work for seat in ahead]
-        if len(works) > PLANNED_MAX and works[0].batch_key is not None:
-            total = sum(work.cost for work in works)
-            each = min(self.batch.cost_max, total / len(works) * self.batch.items_max)
-            return [self.service.seconds(each)] * ceil(total / each)
+        planned_max = PLANNED_PADDED_MAX if self.batch.padded else PLANNED_MAX
+        if len(works) > planned_max and works[0].batch_key is not None:
+            usual = sum(work.cost for work in works) / len(works)
+            items = self.batch.usual_items(usual)
+            return [self.service.seconds(usual * items)] * ceil(len(works) / items)
         return [self.service.seconds(self.batch.cost(run)) for run in self.batch.runs(works)]
 
     def view(self, work: Work | None = None) -> LaneView:
         """A still picture for a policy that must judge `work`; by default work of the usual cost."""
         cost = self.service.typical_cost if work is None else work.cost
+        piece = cost if work is None else work.cost / work.items
+        shared = 1 if work is None or work.batch_key is None else self.batch.usual_items(piece)
+        run_s = self.service.seconds(piece * shared)
+        # What comes as many pieces is run on all slots, and in as many runs as it takes.
+        rounds = 1 if work is None else ceil(work.items / shared / self.slots)
         return LaneView(
             now=self._clock.now(),
             waiting=len(self._waiting),
             running=self.running,
             free=self.slots - len(self._batches),
             start_in_s=start_in_s(self.free_in_s(), self.ahead_s(work)),
-            service_s=self.service.seconds(cost),
+            service_s=self.service.seconds(cost) if rounds == 1 else rounds * run_s,
+            pace_s=run_s / shared / self.slots,
         )
 
     # -- entering -----------------------------------------------------------------------------

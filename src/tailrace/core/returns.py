@@ -8,6 +8,8 @@ from math import ceil
 
 PACE_MARGIN = 1.15
 """Plan as if the model were this much slower than measured: an early return is refused again."""
+SPREAD_S = 15.0
+"""Late refusals are spread over so much at most: in a long overload most of the refused never return."""
 HORIZON_S = 3600.0
 """No return is booked further ahead."""
 
@@ -43,3 +45,16 @@ class ReturnBook:
         if self._latest <= now:
             return here
         return max(here, self._line - (moment - self._latest) / pace)
+
+
+class Spread:
+    """Spreads returns that are each possible from some moment on: one at a time, at the lane's pace."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def book(self, now: float, least_s: float, pace_s: float) -> float:
+        """Seconds after which the caller should return: `least_s`, or when its turn comes after others'."""
+        moment = max(now + least_s, min(self._next, now + least_s + SPREAD_S))
+        self._next = moment + pace_s * PACE_MARGIN
+        return moment - now

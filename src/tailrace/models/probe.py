@@ -37,11 +37,11 @@ def warm_up(infer: Infer, sample: Tokens, max_tokens: int, budget: int) -> None:
     """Touch the memory once: some lengths alone, and one full sub-batch."""
     lengths = [length for length in _WARM_LENGTHS if length <= max_tokens]
     for length in lengths:
-        infer([_stretched(sample, length)])
-    infer([_stretched(sample, 32)] * max(1, budget // 32))
+        infer([stretched(sample, length)])
+    infer([stretched(sample, 32)] * max(1, budget // 32))
 
 
-def _stretched(sample: Tokens, length: int) -> Tokens:
+def stretched(sample: Tokens, length: int) -> Tokens:
     """The sample with its middle repeated, or cut, to some length; both segments are kept."""
     middle = len(sample.ids) // 2
     fill = max(0, length - len(sample.ids))

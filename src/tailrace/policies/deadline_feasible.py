@@ -31,11 +31,13 @@ class DeadlineFeasible:
             alone = "" if service_s <= allowed_s else " Even with nobody ahead it would be late."
             # One who can never be in time has no reason to hurry back.
             back_s = ready_in_s - allowed_s if service_s <= allowed_s else ready_in_s + HOPELESS_S
-            raise Infeasible(
+            refusal = Infeasible(
                 f"The answer is expected in {ready_in_s * 1000:.0f} ms; the deadline is in "
                 f"{max(0.0, allowed_s) * 1000:.0f} ms.{alone}",
                 retry_after_s=back_s,
             )
+            refusal.hopeless = bool(alone)
+            raise refusal
         return work.deadline - service_s
 
     def observe(self, settled: Settled) -> None:

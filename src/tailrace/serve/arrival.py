@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMappi
 from typing import Any
 
 from tailrace.core.clock import Clock
+from tailrace.serve import access
 from tailrace.wire.headers import SERVER_TIMING, server_timing
 
 Scope = MutableMapping[str, Any]
@@ -17,6 +18,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 ARRIVED = "tailrace.arrived"
+TIMING = SERVER_TIMING.lower().encode()
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
@@ -48,14 +50,24 @@ class Arrival:
             await self._app(scope, receive, send)
             return
         arrived = scope[ARRIVED] = self._clock.now()
+        identity = access.request_id(scope["headers"])
+        status, timing = 499, b""
 
         async def stamped(message: Message) -> None:
+            nonlocal status, timing
             if message["type"] == "http.response.start":
-                headers = [*message.get("headers", ()), *self._always]
-                if not any(name == SERVER_TIMING.lower().encode() for name, _ in headers):
-                    timing = server_timing({"handle": self._clock.now() - arrived})
-                    headers.extend(encode({SERVER_TIMING: timing}))
+                headers = [*message.get("headers", ()), *self._always, (access.NAME, identity)]
+                status = message["status"]
+                timing = next((value for name, value in headers if name == TIMING), b"")
+                if not timing:
+                    timing = server_timing({"handle": self._clock.now() - arrived}).encode()
+                    headers.append((TIMING, timing))
                 message = {**message, "headers": headers}
             await send(message)
 
-        await self._app(scope, receive, stamped)
+        try:
+            await self._app(scope, receive, stamped)
+        finally:
+            if access.wanted():
+                took = self._clock.now() - arrived
+                access.note(scope, identity, status, took, timing.decode())

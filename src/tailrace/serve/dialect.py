@@ -4,6 +4,7 @@ A dialect is one file in dialects/: its routes, its shapes, its errors. It calls
 knows nothing of lanes.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from starlette.responses import Response
 
 from tailrace.core.clock import Clock
 from tailrace.core.errors import InputError, TailraceError
+from tailrace.serve.arrival import App, Receive, Scope, Send
 from tailrace.serve.body import parse_json, read_bytes
 from tailrace.serve.catalogue import Catalogue
 from tailrace.serve.exchange import Exchange, answer
@@ -21,6 +23,8 @@ from tailrace.serve.keys import Keys
 from tailrace.serve.problems import Answer, InvalidJson
 from tailrace.serve.served import Answered, Terms
 from tailrace.wire.headers import X_BATCH_SIZE, X_CACHE
+
+log = logging.getLogger(__name__)
 
 X_PRIORITY = "X-Priority"
 X_TRUNCATED = "X-Truncated"
@@ -64,6 +68,8 @@ class Dialect:
     def __init__(self, front: Front) -> None:
         self.front = front
         self.router = APIRouter(tags=[self.tag])
+        self.entries: dict[tuple[str, str], App] = {}
+        """The same entries for the short way in."""
         self.add_routes()
 
     def add_routes(self) -> None:
@@ -96,6 +102,16 @@ class Dialect:
         async def entry(request: Request) -> Response:
             return await answer(request, self.front.clock, enter, self.on_error)
 
+        async def short(scope: Scope, receive: Receive, send: Send) -> None:
+            try:
+                response = await entry(Request(scope, receive))
+            except Exception:
+                log.exception("a defect at %s", path)
+                made = self.on_error(TailraceError())
+                response = Response(made.body, made.status, made.headers)
+            await response(scope, receive, send)
+
+        self.entries[method, path] = short
         self.router.add_api_route(path, entry, methods=[method], name=f"{self.tag} {path}", **about)
 
     async def _body(self, request: Request) -> dict[str, Any]:

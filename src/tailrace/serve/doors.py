@@ -12,10 +12,10 @@ from typing import Any
 from tailrace.cache.port import Cache
 from tailrace.core.admission import AllOf, LaneView
 from tailrace.core.clock import Clock
-from tailrace.core.errors import QueueTimeout, Rejected, TailraceError
+from tailrace.core.errors import Infeasible, QueueTimeout, Rejected, TailraceError
 from tailrace.core.events import CacheLookup, Refused
 from tailrace.core.lane import Lane
-from tailrace.core.returns import ReturnBook
+from tailrace.core.returns import ReturnBook, Spread
 from tailrace.core.work import Work
 
 FINE_STEP_S = 0.01
@@ -34,16 +34,20 @@ class Door:
     in_progress: int = 0
     by_second: ReturnBook = field(default_factory=lambda: ReturnBook(1.0))
     exactly: ReturnBook = field(default_factory=lambda: ReturnBook(FINE_STEP_S))
+    late: Spread = field(default_factory=Spread)
 
     def refuse(self, error: TailraceError, view: LaneView) -> tuple[float, float] | None:
         """When who got `error` should return (whole seconds, exact seconds); None if it does not matter."""
         if not isinstance(error, Rejected | QueueTimeout):
             return None
+        pace_s = view.pace_s or view.service_s / self.lane.slots
         if error.retry_after_s is not None:
-            return error.back_s
+            if not isinstance(error, Infeasible) or error.hopeless:
+                return error.back_s
+            back_s = self.late.book(view.now, error.retry_after_s, pace_s)
+            return max(1.0, back_s), back_s
         places = self.seats + self.lane.slots
         in_line = view.waiting + view.running
-        pace_s = view.service_s / self.lane.slots
         whole = self.by_second.book(view.now, in_line, places, pace_s)
         exact = self.exactly.book(view.now, in_line, places, pace_s)
         return whole, min(whole, exact)

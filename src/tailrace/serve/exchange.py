@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from math import inf
 from typing import TypeVar
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from tailrace.core.clock import Clock
@@ -78,21 +78,23 @@ class Exchange:
 
         """
         doing = asyncio.ensure_future(work)
-        leaving = asyncio.ensure_future(self._left())
-        try:
-            await asyncio.wait({doing, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if not doing.done():
-                raise CallerLeft
-            return doing.result()
-        finally:
-            leaving.cancel()
-            if not doing.done():
-                doing.cancel()
-                await asyncio.wait({doing})
+        left = False
 
-    async def _left(self) -> None:
-        while (await self.request.receive())["type"] != "http.disconnect":
-            pass
+        async def watch() -> None:
+            nonlocal left
+            while (await self.request.receive())["type"] != "http.disconnect":
+                pass
+            left = doing.cancel()
+
+        watching = asyncio.ensure_future(watch())
+        try:
+            return await doing
+        except asyncio.CancelledError:
+            if left:
+                raise CallerLeft from None
+            raise
+        finally:
+            watching.cancel()
 
 
 async def answer(
@@ -105,7 +107,7 @@ async def answer(
     exchange = Exchange(request, clock)
     try:
         made = await endpoint(exchange)
-    except CallerLeft:
+    except (CallerLeft, ClientDisconnect):
         return Response(status_code=CALLER_LEFT)
     except TailraceError as error:
         made = on_error(error)

@@ -133,7 +133,7 @@ class ServedModel:
         if missing:
             futures = self._enter(exchange, items, keys, missing, terms, works)
             exchange.stamps.close("admit", exchange.clock.now())
-            values = await exchange.unless_left(_all(futures))
+            values = await self._all(exchange, futures)
             for i, value in zip(missing, values, strict=True):
                 known[i] = value
                 self.cache.put(keys[i], value)
@@ -166,13 +166,14 @@ class ServedModel:
             Stamps(now), sum(float(len(items[i].tokens.ids)) for i in new.values()), terms
         )
         whole.items = len(new)
+        view = self.lane.view(whole if new else None)
         try:
-            latest = self.door.admission.admit(whole, self.lane.view(whole)) if new else inf
+            latest = self.door.admission.admit(whole, view) if new else inf
             if self.lane.waiting + len(new) > self.lane.waiting_max:
                 raise LaneFull(f"This needs {len(new)} seats of {self.lane.waiting_max}.")
         except TailraceError as refusal:
             exchange.stamps.close("admit", exchange.clock.now())
-            refusal.back_s = self.door.refuse(refusal, self.lane.view())
+            refusal.back_s = self.door.refuse(refusal, view)
             self.lane.events.emit(Refused(self.lane.name, self.door.name, refusal.code))
             raise
         futures = []
@@ -199,21 +200,22 @@ class ServedModel:
             deadline=terms.deadline,
         )
 
+    async def _all(self, exchange: Exchange, futures: Sequence[asyncio.Future[Any]]) -> list[Any]:
+        """The results in order; the first error ends it and gives the rest up."""
+        if len(futures) == 1:
+            return [await exchange.unless_left(futures[0])]
+        try:
+            return await exchange.unless_left(asyncio.gather(*futures))
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+
     def _last_of(self, exchange: Exchange, works: Sequence[Work]) -> None:
         """Take over the moments of the item that came last: they lead from admission to the answer."""
         if works:
             exchange.stamps.follow(max(works, key=lambda work: work.stamps.last).stamps)
         exchange.stamps.close("handover", exchange.clock.now())
-
-
-async def _all(futures: Sequence[asyncio.Future[Any]]) -> list[Any]:
-    """The results in order; the first error ends it and gives the rest up."""
-    try:
-        return await asyncio.gather(*futures)
-    except BaseException:
-        for future in futures:
-            future.cancel()
-        raise
 
 
 def runner(infer: Infer, threads: InferenceThreads) -> Runner:

@@ -5,11 +5,13 @@ from collections.abc import AsyncIterator
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 
 from tailrace import __version__
 from tailrace.apps.api.server import ApiServer
 from tailrace.serve.arrival import App, Arrival
 from tailrace.serve.dialects.openai import OpenAI
+from tailrace.serve.entries import Entries
 from tailrace.serve.ops import ops_routes
 from tailrace.serve.problems import http_problem, unexpected_problem
 from tailrace.serve.static import add_swagger
@@ -34,8 +36,20 @@ def api_app(server: ApiServer) -> App:
         lifespan=lifespan,
         exception_handlers={HTTPException: http_problem, Exception: unexpected_problem},
     )
+    entries: dict[tuple[str, str], App] = {}
     for dialect in DIALECTS:
-        app.include_router(dialect(server.front).router)
+        offered = dialect(server.front)
+        app.include_router(offered.router)
+        entries |= offered.entries
     app.include_router(ops_routes(server.metrics, server.ready))
     add_swagger(app, "/docs")
-    return Arrival(app, server.clock)
+    inner: App = Entries(app, entries)
+    if origins := server.settings.server.cors_origins:
+        inner = CORSMiddleware(
+            inner,
+            allow_origins=origins,
+            allow_methods=("GET", "POST"),
+            allow_headers=("*",),
+            expose_headers=("*",),
+        )
+    return Arrival(inner, server.clock)

@@ -13,9 +13,10 @@ from tailrace.cache.memory import MemoryCache
 from tailrace.core.batch import BatchRule
 from tailrace.core.clock import Clock, MonotonicClock
 from tailrace.core.estimate import ServiceTime
-from tailrace.core.events import Event, Events, RunFinished, Settled
+from tailrace.core.events import Event, Events, Settled
 from tailrace.core.lane import Lane
 from tailrace.core.slots import Slots
+from tailrace.models.calibration import TOKENS_DEFAULT, kept
 from tailrace.models.cores import usable_cores
 from tailrace.models.open import open_cross_encoder, open_embedder
 from tailrace.models.port import ModelInfo
@@ -27,10 +28,10 @@ from tailrace.serve.doors import Door
 from tailrace.serve.embedding import ServedEmbedder
 from tailrace.serve.keys import Keys
 from tailrace.serve.metrics import Metrics
+from tailrace.serve.readiness import Readiness
 from tailrace.serve.reranking import ServedReranker
 from tailrace.serve.served import Infer, ServedModel, runner
 
-FAILED_RUNS_UNREADY = 3
 SAMPLES = ("친절해요", "점심시간에 갔더니 줄이 길어서 삼십 분을 기다렸는데 음식은 금방 나왔어요")
 
 
@@ -45,7 +46,7 @@ class ApiServer:
         self.budget = Slots(self.threads.count)
         self.metrics = Metrics("tailrace", [offer.name for offer in settings.models])
         self.lanes: list[Lane] = []
-        self._failed_runs = 0
+        self.readiness: list[Readiness] = []
         made = [(self._open(offer, progress), offer.aliases) for offer in settings.models]
         self.catalogue = Catalogue.of(made)
         limits = settings.limits
@@ -83,18 +84,32 @@ class ApiServer:
         self, offer: ModelOffer, infer: Infer, samples: list[Tokens], info: ModelInfo
     ) -> ServedModel:
         runs = offer.runs
+        tokens_max = runs.tokens_max
+        if tokens_max is None:
+            known = kept(info.fingerprint, self.settings.cache_dir)
+            tokens_max = known.tokens_max if known else TOKENS_DEFAULT
         lane = Lane(
             offer.name,
             runner(infer, self.threads),
             clock=self.clock,
             slots=self.threads.count,
             budget=self.budget,
-            batch=BatchRule(runs.items_max, runs.tokens_max, runs.window_ms / 1000, padded=True),
+            batch=BatchRule(runs.items_max, tokens_max, runs.window_ms / 1000, padded=True),
             service=_measured(infer, samples),
             events=self.events,
             waiting_max=offer.door.seats(4096) + self.threads.count,
         )
         self.lanes.append(lane)
+        ready = self.settings.ready
+        readiness = Readiness(
+            lane,
+            lambda: self.threads.call(infer, samples[:1]),
+            self.clock,
+            recent_s=ready.recent_s,
+            stuck_s=ready.stuck_s,
+        )
+        self.events.subscribe(readiness)
+        self.readiness.append(readiness)
         door = Door(offer.name, lane, offer.door.admission(), seats=offer.door.seats(4096))
         return ServedModel(
             offer.name,
@@ -118,21 +133,15 @@ class ApiServer:
         return {(lane.name,): float(lane.waiting) for lane in self.lanes}
 
     def _notice(self, event: Event) -> None:
-        match event:
-            case RunFinished(failed=failed):
-                self._failed_runs = self._failed_runs + 1 if failed else 0
-            case Settled(door=door):
-                offer = self.catalogue.names.get(door)
-                if offer is not None:
-                    offer.served.door.admission.observe(event)
+        if isinstance(event, Settled):
+            offer = self.catalogue.names.get(event.door)
+            if offer is not None:
+                offer.served.door.admission.observe(event)
 
     def ready(self) -> tuple[bool, str]:
         """Whether work is taken in and the models answer; else why not."""
-        if any(lane.draining for lane in self.lanes):
-            return False, "The server is shutting down."
-        if self._failed_runs >= FAILED_RUNS_UNREADY:
-            return False, f"The last {self._failed_runs} runs failed."
-        return True, ""
+        reasons = [why for readiness in self.readiness if (why := readiness.why_not())]
+        return not reasons, " ".join(dict.fromkeys(reasons))
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

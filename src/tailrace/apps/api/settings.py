@@ -33,8 +33,8 @@ class RunSettings(Settings):
 
     items_max: int = Field(32, ge=1)
     """The most inputs in one run."""
-    tokens_max: float = Field(256, ge=1)
-    """The most padded tokens in one run; `tailrace calibrate` measures what pays here."""
+    tokens_max: float | None = Field(None, ge=1)
+    """The most padded tokens in one run; by default what `tailrace calibrate` found here, else 256."""
     window_ms: float = Field(0.0, ge=0)
     """How long an idle model waits for company: not at all, unless asked."""
 
@@ -75,6 +75,28 @@ RERANKER = ModelOffer(
 )
 
 
+class ApiServerSettings(ServerSettings):
+    """Where the model server listens, who may call it from a page, what it writes down."""
+
+    port: int = Field(8080, ge=0, le=65535)
+    """The port to listen on; 0 takes any free one."""
+    body_max_bytes: int = Field(32 << 20, ge=1024)
+    """The largest request body."""
+    access_log: Literal["off", "json"] = "off"
+    """`json` writes a line for every answer to standard error; never a text or a key."""
+    cors_origins: tuple[str, ...] = ()
+    """Origins whose pages may call the server; none by default, `["*"]` allows every page."""
+
+
+class ReadySettings(Settings):
+    """When /readyz says no."""
+
+    recent_s: float = Field(60.0, gt=0)
+    """How long an answer counts; after that a look at /readyz starts one tiny run."""
+    stuck_s: float = Field(60.0, gt=0)
+    """A run that takes longer than this is taken to hang."""
+
+
 class KeySettings(Settings):
     """Who may ask; with no keys anybody may."""
 
@@ -92,7 +114,7 @@ class AnswerCacheSettings(Settings):
 class ApiSettings(Settings):
     """The whole configuration file."""
 
-    server: ServerSettings = ServerSettings(port=8080, body_max_bytes=32 << 20)
+    server: ApiServerSettings = ApiServerSettings()
     models: Annotated[tuple[ModelOffer, ...], Field(min_length=1)] = (EMBEDDER, RERANKER)
     threads: int = Field(0, ge=0)
     """Cores for all lanes together; 0 takes all that this process may use."""
@@ -100,6 +122,7 @@ class ApiSettings(Settings):
     """Where converted and fetched models are kept; by default the user's cache folder."""
     limits: LimitSettings = LimitSettings()
     keys: KeySettings = KeySettings()
+    ready: ReadySettings = ReadySettings()
     cache: AnswerCacheSettings = AnswerCacheSettings()
 
     @model_validator(mode="after")
