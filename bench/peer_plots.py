@@ -15,6 +15,7 @@ COLOURS = (
     "#3aa5a0",
     "#6b7280",
     "#c77dff",
+    "#111111",
 )
 PARTS = {
     "in time": "#0b6e4f",
