@@ -64,6 +64,7 @@ BOUNDING_CONSTANTS = (
         "CALLER_CHARS_MAX",
         "characters of a caller's name that count",
     ),
+    ("tailrace.serve.arrival", "HEADER_BYTES_MAX", "bytes of a request's headers"),
     ("tailrace.serve.body", "BODY_S_MAX", "seconds in which a body must have come"),
     ("tailrace.core.lane", "PLANNED_MAX", "waiting work that estimates plan run by run"),
     ("tailrace.core.lane", "PLANNED_PADDED_MAX", "the same where runs are padded to the longest"),
@@ -284,7 +285,10 @@ def openapi() -> dict[str, Any]:
     """The OpenAPI document of the box."""
     box = box_for_looking()
     app: Any = review_app(box, event_stream(box))
-    document: dict[str, Any] = app._app.openapi()  # noqa: SLF001 - the arrival layer hides FastAPI
+    inner: Any = app
+    while not hasattr(inner, "openapi"):
+        inner = inner._app  # noqa: SLF001 - the outer layers hide FastAPI
+    document: dict[str, Any] = inner.openapi()
     return document
 
 

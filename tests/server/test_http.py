@@ -615,3 +615,10 @@ def test_nothing_in_the_answers_names_a_place_on_the_machine(box: Served) -> Non
     with box.client() as client:
         for path in ("/", "/api/stats", "/api/model", "/api/openapi.json", "/metrics"):
             assert home not in client.get(path).text
+
+
+def test_headers_without_end_are_refused(box: Served) -> None:
+    with box.client() as client:
+        refused = client.get("/livez", headers={"x-long": "x" * 60_000})
+    assert refused.status_code in {400, 431}
+    assert box.get("/livez").status_code == 200

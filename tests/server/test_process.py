@@ -180,7 +180,7 @@ def test_the_port_is_free_again_right_after_the_end() -> None:
 
 
 def tailrace(*arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
-    code = "from tailrace.cli.main import app; app()"
+    code = "from tailrace.cli.main import main; main()"
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
         env={**ENVIRON, "COLUMNS": "120", "NO_COLOR": "1", **environ},
@@ -357,7 +357,7 @@ def test_a_crowd_at_something_else_is_told_so_and_does_not_hang(answer: bytes, d
 
 
 def test_a_burst_cut_off_by_the_reader_is_no_traceback(box: Served) -> None:
-    code = "from tailrace.cli.main import app; app()"
+    code = "from tailrace.cli.main import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", code, "burst", f"{box.url}/api", "5", "--door", "batched"],
         env=ENVIRON,
@@ -405,3 +405,44 @@ def test_a_burst_shows_a_ticket_that_failed_as_failed() -> None:
         result = tailrace("burst", f"{box.url}/api", "3", "--door", "queue")
     assert "the ticket ended as failed" in result.stdout
     assert "2 of 3 answered" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["serve", "--port", "abc"], "--port"),
+        (["nope"], "nope"),
+        (["burst"], "url"),
+        (["serve", "--nope"], "--nope"),
+    ],
+)
+def test_what_was_typed_wrong_is_one_line_and_exit_code_2(words: list[str], said: str) -> None:
+    code = "from tailrace.cli.main import main; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        capture_output=True,
+        text=True,
+        env=ENVIRON,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    (line,) = ended.stderr.strip().splitlines()
+    assert said in line
+    assert "--help" in line
+
+
+def test_a_setting_with_one_underscore_too_few_is_pointed_out() -> None:
+    code = "from tailrace.cli.main import main; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "serve", "--check"],
+        capture_output=True,
+        text=True,
+        env={**ENVIRON, "TAILRACE_LANE__SLOTS": "2", "TAILRACE__LANE": "5"},
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert "TAILRACE__LANE__SLOTS" in ended.stderr
+    assert "LaneSettings" in ended.stderr

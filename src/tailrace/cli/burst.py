@@ -37,6 +37,8 @@ def burst(url: Url, n: Count = 12, door: Door = "limited", as_json: Json = False
         callers = asyncio.run(_collect(url, door, reviews(n)))
     except CannotConnect as error:
         fail(f"{error}; is the box running? start it with: tailrace serve")
+    if all(caller.status == 404 for caller in callers):
+        fail(f"there is no review box API at {url}; the address usually ends in /api")
     if as_json:
         for caller in callers:
             out.print_json(json.dumps(_row(caller), ensure_ascii=False), indent=None)

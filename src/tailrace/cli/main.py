@@ -1,10 +1,14 @@
 """The command `tailrace` and its verbs."""
 
+import sys
+
 import typer
+from rich.markup import escape
 
 from tailrace.cli.api import api
 from tailrace.cli.burst import burst
 from tailrace.cli.calibrate import calibrate
+from tailrace.cli.console import err
 from tailrace.cli.models import app as models
 from tailrace.cli.serve import serve
 
@@ -22,5 +26,26 @@ app.command()(calibrate)
 app.command()(burst)
 app.add_typer(models, name="models")
 
+
+def main() -> None:
+    """Run the command line; what was typed wrong is one line and exit code 2."""
+    try:
+        code = app(standalone_mode=False)
+    except (typer.Abort, KeyboardInterrupt):
+        code = 130
+    except Exception as error:
+        # What is wrong with the words typed knows how to say so; typer keeps the class to itself.
+        say = getattr(error, "format_message", None)
+        if say is None:
+            raise
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "tailrace"
+        if message := say().strip():  # without one the help was shown
+            line = f"[bold red]tailrace:[/] {escape(message)} See: {command} --help"
+            err.print(line, soft_wrap=True)
+        code = 2
+    sys.exit(code or 0)
+
+
 if __name__ == "__main__":
-    app()
+    main()

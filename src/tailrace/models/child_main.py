@@ -6,6 +6,7 @@ length-prefixed JSON over an inherited socket; ends when the parent does.
 
 import argparse
 import os
+import signal
 import socket
 import struct
 import sys
@@ -88,6 +89,8 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--source", required=True)
     parser.add_argument("--cache-dir", type=Path)
     options = parser.parse_args(arguments)
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, signal.SIG_IGN)  # meant for the parent, whose end is ours
     os.setpriority(os.PRIO_PROCESS, 0, NICE)
     connection = socket.socket(fileno=options.fd)
     score = open_naive(options.source, options.cache_dir)

@@ -7,9 +7,13 @@ adds the headers that every answer has. BaseHTTPMiddleware is not used: it hides
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from typing import Any
 
+import orjson
+from starlette.responses import Response
+
 from tailrace.core.clock import Clock
 from tailrace.serve import access
 from tailrace.wire.headers import SERVER_TIMING, server_timing
+from tailrace.wire.problem import MEDIA_TYPE, problem
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -18,6 +22,8 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 ARRIVED = "tailrace.arrived"
+HEADER_BYTES_MAX = 32 << 10
+"""The most bytes in a request's headers."""
 TIMING = SERVER_TIMING.lower().encode()
 
 SECURITY_HEADERS = {
@@ -50,6 +56,9 @@ class Arrival:
             await self._app(scope, receive, send)
             return
         arrived = scope[ARRIVED] = self._clock.now()
+        app = self._app
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_BYTES_MAX:
+            app = _too_large
         identity = access.request_id(scope["headers"])
         status, timing = 499, b""
 
@@ -66,8 +75,15 @@ class Arrival:
             await send(message)
 
         try:
-            await self._app(scope, receive, stamped)
+            await app(scope, receive, stamped)
         finally:
             if access.wanted():
                 took = self._clock.now() - arrived
                 access.note(scope, identity, status, took, timing.decode())
+
+
+async def _too_large(scope: Scope, receive: Receive, send: Send) -> None:
+    """The answer to a request whose headers alone are too much."""
+    detail = f"The headers may have {HEADER_BYTES_MAX} bytes."
+    body = problem("headers-too-large", 431, "The headers are too large", detail)
+    await Response(orjson.dumps(body), 431, media_type=MEDIA_TYPE)(scope, receive, send)

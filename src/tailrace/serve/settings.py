@@ -7,7 +7,7 @@ command line, environment (TAILRACE__LANE__BATCH__WINDOW_MS=10), file, default. 
 import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -197,18 +197,37 @@ def load(
             raise BadConfiguration([(str(file), "there is no such file")]) from None
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
             raise BadConfiguration([(str(file), str(fault))]) from fault
+    mistakes: list[tuple[str, str]] = []
+    for path, value in [*_from_environment(environ, mistakes), *_from_options(overrides or {})]:
+        try:
+            _put(tree, path, value)
+        except BadConfiguration as bad:
+            mistakes += bad.mistakes
+    try:
+        made = kind.model_validate(tree)
+    except ValidationError as fault:
+        mistakes += [(_path(error["loc"]), _what(error)) for error in fault.errors()]
+        raise BadConfiguration(mistakes) from fault
+    if mistakes:
+        raise BadConfiguration(mistakes)
+    return made
+
+
+def _from_environment(
+    environ: Mapping[str, str], mistakes: list[tuple[str, str]]
+) -> Iterator[tuple[list[str], Any]]:
     for name, value in environ.items():
         if name.startswith(ENV_PREFIX):
-            path = name.removeprefix(ENV_PREFIX).lower().split("__")
-            _put(tree, path, _literal(value))
-    for dotted, value in (overrides or {}).items():
+            yield name.removeprefix(ENV_PREFIX).lower().split("__"), _literal(value)
+        elif name.startswith(ENV_PREFIX[:-1]) and "__" in name:
+            meant = ENV_PREFIX + name.removeprefix(ENV_PREFIX[:-1])
+            mistakes.append((name, f"is no setting; two underscores are needed: {meant}"))
+
+
+def _from_options(overrides: Mapping[str, Any]) -> Iterator[tuple[list[str], Any]]:
+    for dotted, value in overrides.items():
         if value is not None:
-            _put(tree, dotted.split("."), value)
-    try:
-        return kind.model_validate(tree)
-    except ValidationError as fault:
-        mistakes = [(_path(error["loc"]), _what(error)) for error in fault.errors()]
-        raise BadConfiguration(mistakes) from fault
+            yield dotted.split("."), value
 
 
 def _put(tree: dict[str, Any], path: list[str], value: Any) -> None:

@@ -19,6 +19,8 @@ CROWD = 12
 """As on the box this comes from: so many at once must be too many."""
 FIT_SHARE = 0.6
 """The limit is passed when a crowd of `CROWD` has taken this share of what it would take."""
+LEAST_ROOM = 12 << 20
+"""Bytes above rest that the limit leaves at least: with few topics a crowd takes hardly more."""
 MEASURE_S_MAX = 120.0
 """A child that cannot be measured in this time runs without a limit."""
 SETTLE_S = 0.25
@@ -41,15 +43,16 @@ async def choose_limit(child: ChildModel, labels: Sequence[str]) -> int:
         async with asyncio.timeout(MEASURE_S_MAX):
             await child.wait_ready()
             await child.ask(crowd[0])
-            idle = await _settled(child)
+            await _settled(child)
             child.peak_bytes = 0
             await asyncio.gather(*(child.ask(body) for body in crowd))
-            taken = max(1 << 20, child.peak_bytes - idle)
-            await _settled(child)
+            peak = child.peak_bytes
+            idle = await _settled(child)  # what a crowd leaves behind is not given back for a time
     except (ModelError, TimeoutError) as error:
         log.warning("the naive child could not be measured (%r); it runs without a limit", error)
         return 0
-    child.limit_bytes = idle + int(FIT_SHARE * taken)
+    taken = peak - idle
+    child.limit_bytes = idle + max(LEAST_ROOM, int(FIT_SHARE * taken))
     child.peak_bytes = child.resident_bytes
     limit, before, more = child.limit_bytes >> 20, idle >> 20, taken >> 20
     log.info(

@@ -99,7 +99,7 @@ export function drawControls() {
   $("stop").hidden = !working;
   if (working && (focus === $("send") || focus === $("replay"))) $("stop").focus();
   if (!working && focus === $("stop")) $("send").focus();
-  setText($("send-text"), n === 1 ? t("send.one") : n === 0 ? t("send.none") : t("send.many", { n: count(n) }));
+  setText($("send-text"), n === 1 ? t("send.one") : n === 0 ? t("send.none") : n === 12 ? t("send.twelve") : t("send.many", { n: count(n) }));
   setText($("replay-text"), t("replay"));
   setText($("pause"), t(state.paused ? "resume" : "pause"));
   $("pause").setAttribute("aria-pressed", String(state.paused));
