@@ -9,7 +9,7 @@ from tailrace.models.cross_encoder import OnnxCrossEncoder
 from tailrace.models.embedder import OnnxEmbedder
 from tailrace.models.open import open_cross_encoder, open_embedder
 from tailrace.models.threads import InferenceThreads
-from tiny import write_tiny
+from tiny import write_tiny, write_tiny_by_token
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +27,11 @@ def tiny_cross_encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny_embedder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny(tmp_path_factory.mktemp("tiny") / "embed", pair=False)
+
+
+@pytest.fixture(scope="session")
+def tiny_token_embedder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_by_token(tmp_path_factory.mktemp("tiny") / "tokens")
 
 
 @pytest.fixture(scope="session")

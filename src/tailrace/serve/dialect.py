@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,13 +19,19 @@ from tailrace.serve.body import parse_json, read_bytes
 from tailrace.serve.catalogue import Catalogue
 from tailrace.serve.exchange import Exchange, answer
 from tailrace.serve.keys import Keys
-from tailrace.serve.problems import Answer, InvalidJson
+from tailrace.serve.problems import INTERNAL, STATUS, Answer, InvalidJson, problem_answer
 from tailrace.serve.served import Answered, Terms
 from tailrace.wire.headers import X_BATCH_SIZE, X_CACHE
 
 X_PRIORITY = "X-Priority"
 X_TRUNCATED = "X-Truncated"
 """How many texts of the answer lost their end."""
+
+
+class EmptyInput(InputError):
+    """The request brings a list with nothing in it."""
+
+    code = "empty-input"
 
 
 class TooManyItems(InputError):
@@ -44,6 +51,19 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Manners:
+    """Where the dialects' own servers disagree with themselves or with each other."""
+
+    tei_validation_status: int = 422
+    openai_errors_flat: bool = False
+
+
+def always_ready() -> tuple[bool, str]:
+    """Ready, whatever happens."""
+    return True, ""
+
+
+@dataclass(frozen=True, slots=True)
 class Front:
     """What every dialect is given."""
 
@@ -51,6 +71,9 @@ class Front:
     catalogue: Catalogue
     keys: Keys
     limits: Limits
+    manners: Manners = Manners()
+    ready: Callable[[], tuple[bool, str]] = always_ready
+    """Whether work is taken in and models answer; else why not."""
 
 
 Endpoint = Callable[[Exchange, dict[str, Any]], Awaitable[Answer]]
@@ -119,10 +142,14 @@ class Dialect:
     def check_count(self, items: Sequence[Any], name: str) -> None:
         """Refuse a list that is empty or too long."""
         if not items:
-            raise InputError(f"`{name}` is empty.")
+            raise EmptyInput(f"`{name}` is empty.")
+        self.check_number(len(items), name)
+
+    def check_number(self, number: int, name: str) -> None:
+        """Refuse what makes too many items."""
         most = self.front.limits.items_max
-        if len(items) > most:
-            raise TooManyItems(f"`{name}` has {len(items)} items; the limit is {most}.")
+        if number > most:
+            raise TooManyItems(f"`{name}` makes {number} items; the limit is {most}.")
 
     def check_text(self, text: Any, name: str, *, empty: bool = False) -> str:
         """A text a model can read; `empty` allows an empty one."""
@@ -138,6 +165,27 @@ class Dialect:
         except UnicodeEncodeError as fault:
             raise InputError(f"`{name}` has a lone surrogate at {fault.start}.") from fault
         return text
+
+
+def shaped(error: TailraceError, status: int, body: Any) -> Answer:
+    """An error's answer: a dialect's own status and body, and when to come back in every client's words."""
+    made = problem_answer(error)
+    retry = {}
+    if status >= 429 or status in {408, 409}:
+        retry = {"x-should-retry": "true" if error.back_s is not None else "false"}
+    headers = {**made.headers, "Content-Type": "application/json", **retry}
+    return Answer(status, orjson.dumps(body), headers)
+
+
+def safe(error: TailraceError) -> str:
+    """The message for a caller; of a defect of ours it says nothing."""
+    text = str(error) if error.code in STATUS else "Look at the log of the server."
+    return text.encode("utf-8", "replace").decode()
+
+
+def status_of(error: TailraceError) -> int:
+    """The status the house gives an error."""
+    return STATUS.get(error.code, INTERNAL)[0]
 
 
 def told(answered: Answered) -> dict[str, str]:

