@@ -30,6 +30,7 @@ from tailrace.serve.settings import load
 
 E5 = "multilingual-e5-small"
 REVIEWS = "review-cross-encoder"
+TOPICS = "review-topics"
 LABELS = ("친절", "주차", "맛")
 RUN_S = 0.05
 """How long a run of the slow model takes."""
@@ -146,9 +147,9 @@ def opened(embedder: OnnxEmbedder, cross_encoder: OnnxCrossEncoder) -> Opening:
 
 
 def real_offers() -> list[dict[str, Any]]:
-    """The default offers, with labels for those who classify."""
+    """The default offers, and the second once more with labels, for those who classify."""
     embedder, reranker = (offer.model_dump(exclude_defaults=True) for offer in (EMBEDDER, RERANKER))
-    return [embedder, {**reranker, "labels": LABELS}]
+    return [embedder, reranker, {**reranker, "name": TOPICS, "aliases": (), "labels": LABELS}]
 
 
 def tiny_offer(folder: Path, **more: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from apis import E5, LABELS, REVIEWS, Api, opened, serving_api, tiny_offer
+from apis import E5, LABELS, REVIEWS, TOPICS, Api, opened, serving_api, tiny_offer
 
 pytestmark = pytest.mark.model
 
@@ -214,10 +214,16 @@ def test_info_says_what_is_served(api: Api):
     }
     other = api.get("/info", params={"model": REVIEWS}).json()
     assert set(other["model_type"]) == {"reranker"}
+    assert api.get(f"/tei/{REVIEWS}/info").json() == other
+    assert (
+        api.get(f"/tei/{TOPICS}/info").json()["model_type"]["classifier"]["id2label"]["1"] == "주차"
+    )
     tei_error(api.get("/info", params={"model": "nobody"}), 404, "Validation")
+    tei_error(api.post("/tei/nobody/embed", {"inputs": "a"}), 404, "Validation")
+    tei_error(api.post(f"/tei/{REVIEWS}/embed", {"inputs": "a"}), 422, "Validation")
 
 
-@pytest.mark.parametrize("path", ["/health", "/ping", "/"])
+@pytest.mark.parametrize("path", ["/health", "/ping", "/", f"/tei/{REVIEWS}/health"])
 def test_health_is_200_and_a_moment(api: Api, path):
     answer = api.get(path)
     assert answer.status_code == 200
@@ -243,13 +249,13 @@ def test_a_setting_chooses_the_status_of_input_that_cannot_be_used(
 
 
 def test_the_default_prompt_stands_before_texts_of_requests_that_name_none(
-    api: Api, tiny_embedder_folder, real_embedder, real_cross_encoder
+    tiny_embedder_folder, real_embedder, real_cross_encoder
 ):
     opening = opened(real_embedder, real_cross_encoder)
     offers = [tiny_offer(tiny_embedder_folder, default_prompt="query")]
-    with serving_api(opening, models=offers) as api:
+    with serving_api(opening, models=offers) as served:
         plain, asked, other = (
-            api.ok("/embed", {"inputs": "abc", **prompt})
+            served.ok("/embed", {"inputs": "abc", **prompt})
             for prompt in ({}, {"prompt_name": "query"}, {"prompt_name": "passage"})
         )
         assert plain == asked != other

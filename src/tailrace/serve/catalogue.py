@@ -34,6 +34,14 @@ class Catalogue:
         """The cross-encoder of that name; raises UnknownModel or WrongKind."""
         return self._find(name, ServedReranker)
 
+    def classifier(self, name: str | None = None) -> ServedReranker:
+        """The same, and of several the first that has labels."""
+        if name is None:
+            for offer in self.offers:
+                if isinstance(offer, ServedReranker) and offer.labels:
+                    return offer
+        return self.reranker(name)
+
     def any(self, name: str | None = None) -> Offer:
         """The model of that name, of whatever kind, or the first; raises UnknownModel."""
         return self.offers[0] if name is None else self._named(name)

@@ -65,5 +65,7 @@ def prompt_of(body: Mapping[str, Any], prompts: Collection[str]) -> str | None:
             if name is None:
                 raise InputError(f"`{other}` must be one of {', '.join(INPUT_TYPES)}.")
     if name is not None and (not isinstance(name, str) or name not in prompts):
-        raise InputError(f"`prompt_name` must be one of {', '.join(prompts) or '(none)'}.")
+        known = ", ".join(f'"{prompt}"' for prompt in prompts)
+        # TEI's wording, which its clients parse to learn the names.
+        raise InputError(f"`prompt_name` is not known. Available prompts: [{known}]")
     return name

@@ -68,7 +68,7 @@ class Infinity(Dialect):
 
     async def _classify(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
         with exchange.part("parse"):
-            model = self.front.catalogue.reranker(model_named(body))
+            model = self.front.catalogue.classifier(model_named(body))
             given = body.get("input")
             given = [given] if isinstance(given, str) else given
             if not isinstance(given, list):
@@ -107,7 +107,7 @@ def about(offer: Offer) -> dict[str, Any]:
         "id": offer.served.name,
         "object": "model",
         "created": CREATED,
-        "owned_by": "tailrace",
+        "owned_by": "infinity",  # the one value that Infinity's client takes
         "backend": "onnxruntime",
         "capabilities": can,
         "stats": {

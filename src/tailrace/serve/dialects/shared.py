@@ -4,7 +4,6 @@ A body that only one of them can have sent is theirs; else the answer is one tha
 docs/decisions/0013.
 """
 
-import time
 from typing import Any
 
 from tailrace.core.errors import InputError, TailraceError
@@ -13,7 +12,6 @@ from tailrace.serve.dialects.infinity import Infinity, about, born
 from tailrace.serve.dialects.openai import OpenAI, openai_error
 from tailrace.serve.dialects.tei import Tei
 from tailrace.serve.exchange import Exchange
-from tailrace.serve.ops import NotReady
 from tailrace.serve.problems import Answer, json_answer
 
 
@@ -32,7 +30,7 @@ class Shared(Dialect):
         self.post("/rerank", self._rerank, summary="Rank `texts` (TEI) or `documents` (Infinity)")
         self.get("/models", self._models, summary="The models on offer, with their lines")
         for path in ("/health", "/ping", "/"):
-            self.get(path, self._health, summary="200 while work is taken in, else 503")
+            self.get(path, self._tei.health, summary="200 while work is taken in, else 503")
 
     def on_error(self, error: TailraceError) -> Answer:
         """Before the body is known, nobody's alone: Infinity's body, whose `error` OpenAI's clients read."""
@@ -64,10 +62,3 @@ class Shared(Dialect):
         return json_answer(
             {"object": "list", "data": [about(offer) for offer in self.front.catalogue.offers]}
         )
-
-    async def _health(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
-        del exchange, body
-        ready, why = self.front.ready()
-        if not ready:
-            return self._tei.on_error(NotReady(why))
-        return json_answer({"status": "ok", "unix": time.time()})

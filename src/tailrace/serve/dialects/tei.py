@@ -4,6 +4,7 @@ Shapes, error bodies and timing headers as TEI's clients read them; every answer
 sends plain text. It may name a model (`model`), which TEI cannot. /rerank and /health are in shared.py.
 """
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,11 +12,12 @@ from tailrace import __version__
 from tailrace.core.errors import InputError, TailraceError
 from tailrace.models.vocabulary import Vocabulary
 from tailrace.serve.catalogue import Offer
-from tailrace.serve.dialect import Dialect, safe, shaped, told
+from tailrace.serve.dialect import Dialect, Endpoint, safe, shaped, told
 from tailrace.serve.dialects.tei_shapes import DIRECTIONS, by_label, is_ids, kind_of, timing
 from tailrace.serve.embedding import ServedEmbedder
 from tailrace.serve.exchange import Exchange
 from tailrace.serve.fields import choice, flag, model_named, prompt_of, whole
+from tailrace.serve.ops import NotReady
 from tailrace.serve.problems import Answer, json_answer
 from tailrace.serve.reranking import ServedReranker
 from tailrace.serve.served import Answered, NotOffered, Terms
@@ -27,28 +29,46 @@ class Tei(Dialect):
     tag = "tei"
 
     def add_routes(self) -> None:
-        """TEI's own paths; / and /invocations stand for whatever the body asks."""
-        self.post("/embed", self._embed, summary="Embed texts")
-        self.post("/embed_all", self._embed_all, summary="Embed every token of texts")
-        self.post("/embed_sparse", self._embed_sparse, summary="Refused: no model here is sparse")
-        self.post("/predict", self._predict, summary="Score pairs, or texts against labels")
-        self.post("/similarity", self._similarity, summary="Compare one sentence with others")
-        self.post("/tokenize", self._tokenize, summary="Take texts apart into tokens")
-        self.post("/decode", self._decode, summary="Put tokens together again")
-        for path in ("/", "/invocations"):
-            self.post(path, self._any, summary="Embed, compare or rerank, by what the body holds")
-        self.get("/info", self._info, summary="What the first model, or ?model=, is")
+        """TEI's own paths, and all of them once more below /tei/MODEL, as if there were but one model."""
+        for prefix in ("", "/tei/{model}"):
+            for path, (endpoint, summary) in self._entries().items():
+                self.post(prefix + path, endpoint, summary=summary)
+            self.get(f"{prefix}/info", self._info, summary="What the first model, or ?model=, is")
+        self.post("/tei/{model}/rerank", self.rerank, summary="Rank texts")
+        for path in ("", "/health"):
+            self.get(f"/tei/{{model}}{path}", self.health, summary="200 while work is taken in")
+
+    def _entries(self) -> dict[str, tuple[Endpoint, str]]:
+        return {
+            "/embed": (self._embed, "Embed texts"),
+            "/embed_all": (self._embed_all, "Embed every token of texts"),
+            "/embed_sparse": (self._embed_sparse, "Refused: no model here is sparse"),
+            "/predict": (self._predict, "Score pairs, or texts against labels"),
+            "/similarity": (self._similarity, "Compare one sentence with others"),
+            "/tokenize": (self._tokenize, "Take texts apart into tokens"),
+            "/decode": (self._decode, "Put tokens together again"),
+            "/": (self._any, "Embed, compare or rerank, by what the body holds"),
+            "/invocations": (self._any, "Embed, compare or rerank, by what the body holds"),
+        }
 
     def on_error(self, error: TailraceError) -> Answer:
         """{"error", "error_type"}."""
         status, kind = kind_of(error, self.front.manners.tei_validation_status)
         return shaped(error, status, {"error": safe(error), "error_type": kind})
 
+    async def health(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
+        """200 while work is taken in; the body serves Infinity's and llama.cpp's clients too."""
+        del exchange, body
+        ready, why = self.front.ready()
+        if not ready:
+            return self.on_error(NotReady(why))
+        return json_answer({"status": "ok", "unix": time.time()})
+
     # -- embedding ----------------------------------------------------------------------------
 
     async def _embed(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
         with exchange.part("parse"):
-            model = self.front.catalogue.embedder(model_named(body))
+            model = self.front.catalogue.embedder(_named(exchange, body))
             texts = self._texts(body.get("inputs"), model.model.vocabulary)
             prompt = prompt_of(body, model.prompts)
             normalize = flag(body, "normalize", default=True)
@@ -68,7 +88,7 @@ class Tei(Dialect):
 
     async def _embed_all(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
         with exchange.part("parse"):
-            model = self.front.catalogue.embedder(model_named(body))
+            model = self.front.catalogue.embedder(_named(exchange, body))
             texts = self._texts(body.get("inputs"), model.model.vocabulary)
             prompt = prompt_of(body, model.prompts)
             terms, left = self._reading(exchange, body, len(texts))
@@ -76,13 +96,12 @@ class Tei(Dialect):
         return self._answer(exchange, made.values, made, texts)
 
     async def _embed_sparse(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
-        del exchange
-        model = self.front.catalogue.embedder(model_named(body))
+        model = self.front.catalogue.embedder(_named(exchange, body))
         raise NotOffered(f"{model.served.name} gives dense vectors; ask /embed.")
 
     async def _similarity(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
         with exchange.part("parse"):
-            model = self.front.catalogue.embedder(model_named(body))
+            model = self.front.catalogue.embedder(_named(exchange, body))
             inputs, more = body.get("inputs"), body.get("parameters") or {}
             if not isinstance(inputs, dict) or not isinstance(more, dict):
                 raise InputError("`inputs` and `parameters` must be objects.")
@@ -104,7 +123,7 @@ class Tei(Dialect):
     async def rerank(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
         """Texts by how well they fit the query, the best first, as a bare list."""
         with exchange.part("parse"):
-            model = self.front.catalogue.reranker(model_named(body))
+            model = self.front.catalogue.reranker(_named(exchange, body))
             query = self.check_text(body.get("query"), "query")
             given = body.get("texts")
             if not isinstance(given, list):
@@ -124,7 +143,7 @@ class Tei(Dialect):
 
     async def _predict(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
         with exchange.part("parse"):
-            model = self.front.catalogue.reranker(model_named(body))
+            model = self.front.catalogue.classifier(_named(exchange, body))
             raw = flag(body, "raw_scores", default=False)
             rows, single = self._sequences(body.get("inputs"))
             alone = len(rows[0]) == 1
@@ -164,7 +183,7 @@ class Tei(Dialect):
 
     async def _tokenize(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
         with exchange.part("parse"):
-            offer = self.front.catalogue.any(model_named(body))
+            offer = self.front.catalogue.any(_named(exchange, body))
             given = body.get("inputs")
             given = [given] if isinstance(given, str) else given
             if not isinstance(given, list):
@@ -186,7 +205,7 @@ class Tei(Dialect):
 
     async def _decode(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
         with exchange.part("parse"):
-            vocabulary = self.front.catalogue.any(model_named(body)).model.vocabulary
+            vocabulary = self.front.catalogue.any(_named(exchange, body)).model.vocabulary
             given = body.get("ids")
             if not isinstance(given, list):
                 raise InputError("`ids` must be a list of ids, or a list of such lists.")
@@ -206,25 +225,30 @@ class Tei(Dialect):
             return await self.rerank(exchange, body)
         if isinstance(body.get("inputs"), dict):
             return await self._similarity(exchange, body)
-        if isinstance(self.front.catalogue.any(model_named(body)), ServedReranker):
+        if isinstance(self.front.catalogue.any(_named(exchange, body)), ServedReranker):
             return await self._predict(exchange, body)
         return await self._embed(exchange, body)
 
     async def _info(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
-        del body
-        offer = self.front.catalogue.any(exchange.request.query_params.get("model"))
+        asked = exchange.request.query_params.get("model")
+        offer = self.front.catalogue.any(_named(exchange, body) or asked)
         return json_answer(self._about(offer))
 
     def _about(self, offer: Offer) -> dict[str, Any]:
         info, lane = offer.served.info, offer.served.lane
-        label = {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}
-        embeds = isinstance(offer, ServedEmbedder)
+        if isinstance(offer, ServedEmbedder):
+            kind: dict[str, Any] = {"embedding": {"pooling": "mean"}}
+        else:
+            names = dict(enumerate(offer.labels or ("LABEL_0",)))
+            ids = {name: i for i, name in names.items()}
+            about = {"id2label": {str(i): name for i, name in names.items()}, "label2id": ids}
+            kind = {"classifier" if offer.labels else "reranker": about}
         return {
             "model_id": offer.served.name,
             "model_sha": None,
             "model_dtype": info.quantisation,
             "served_model_name": offer.served.name,
-            "model_type": {"embedding": {"pooling": "mean"}} if embeds else {"reranker": label},
+            "model_type": kind,
             "max_concurrent_requests": offer.served.door.seats,
             "max_input_length": info.max_tokens,
             "max_batch_tokens": int(lane.batch.cost_max),
@@ -262,3 +286,9 @@ class Tei(Dialect):
         characters = sum(map(len, texts))
         made.headers.update(timing(exchange, characters, answered.tokens_total))
         return made
+
+
+def _named(exchange: Exchange, body: dict[str, Any]) -> str | None:
+    """The model asked for: by the path, or by the body."""
+    name: str | None = exchange.request.path_params.get("model")
+    return name or model_named(body)
