@@ -17,6 +17,10 @@ INPUT_TYPES = {
 """Cohere's, Jina's and NVIDIA's words for the two sides of a search, in the words of the e5 models."""
 
 
+UNNAMED = "default/not-specified"
+"""What Infinity's client sends for a model that nobody named."""
+
+
 def flag(body: Mapping[str, Any], name: str, *, default: bool) -> bool:
     """True or false."""
     value = body.get(name)
@@ -52,7 +56,7 @@ def model_named(body: Mapping[str, Any]) -> str | None:
     name = body.get("model")
     if name is not None and not isinstance(name, str):
         raise InputError("`model` must be a string.")
-    return name
+    return None if name == UNNAMED else name
 
 
 def prompt_of(body: Mapping[str, Any], prompts: Collection[str]) -> str | None:

@@ -31,10 +31,7 @@ class Infinity(Dialect):
 
     def on_error(self, error: TailraceError) -> Answer:
         """{"error": {message, type, param, code}}, and `detail`: a list for input, else a string."""
-        return self.refusal(error, status_of(error))
-
-    def refusal(self, error: TailraceError, status: int) -> Answer:
-        """The same under another status."""
+        status = status_of(error)
         said = safe(error)
         detail: Any = "Unauthorized" if error.code == "unauthorized" else said
         if isinstance(error, InputError):

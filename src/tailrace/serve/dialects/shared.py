@@ -7,7 +7,7 @@ docs/decisions/0013.
 from typing import Any
 
 from tailrace.core.errors import InputError, TailraceError
-from tailrace.serve.dialect import Dialect, Front, status_of
+from tailrace.serve.dialect import Dialect, Front, shaped
 from tailrace.serve.dialects.infinity import Infinity, about, born
 from tailrace.serve.dialects.openai import OpenAI, openai_error
 from tailrace.serve.dialects.tei import Tei
@@ -46,8 +46,10 @@ class Shared(Dialect):
                 body = {**body, "dimensions": None}  # Infinity's way to say: all of them
             return await self._openai.embed(exchange, body, born(), empty=infinity)
         except TailraceError as error:
-            status = status_of(error) if infinity else openai_error(error)[0]
-            return self._infinity.refusal(error, status)
+            if infinity:
+                return self._infinity.on_error(error)
+            status, inner = openai_error(error)
+            return shaped(error, status, {"error": inner, "detail": inner["message"]})
 
     async def _rerank(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
         if "documents" in body or "texts" not in body:
