@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from apis import E5, LABELS, REVIEWS, TOPICS, Api
 from matrix import need, proves
+
+from apis import E5, LABELS, REVIEWS, TOPICS, Api
 
 pytestmark = [pytest.mark.model, pytest.mark.filterwarnings("ignore")]
 
@@ -31,7 +32,9 @@ def vectors(api: Api, texts: list[str], **more: str) -> np.ndarray:
 # -- OpenAI -----------------------------------------------------------------------------------
 
 
-@proves("openai", "base_url=URL/v1", "`/v1/embeddings`, `/v1/models`", "base64 by default; `dimensions`")
+@proves(
+    "openai", "base_url=URL/v1", "`/v1/embeddings`, `/v1/models`", "base64 by default; `dimensions`"
+)
 def test_openai_embeds_and_lists_models(api: Api):
     openai = need("openai")
     with openai.OpenAI(base_url=f"{api.url}/v1", api_key="any") as client:
@@ -87,7 +90,12 @@ def test_langchain_openai_embeds_texts_and_is_told_about_ids(api: Api):
 # -- TEI --------------------------------------------------------------------------------------
 
 
-@proves("huggingface_hub", "InferenceClient(URL)", "`/`", "`/` and `/tei/MODEL` stand for TEI's one model")
+@proves(
+    "huggingface_hub",
+    "InferenceClient(URL)",
+    "`/`",
+    "`/` and `/tei/MODEL` stand for TEI's one model",
+)
 def test_huggingface_hub_embeds_compares_and_classifies(api: Api):
     hub = need("huggingface_hub")
     client = hub.InferenceClient(api.url)
@@ -103,7 +111,11 @@ def test_huggingface_hub_embeds_compares_and_classifies(api: Api):
         client.feature_extraction("a", prompt_name="nobody")
 
 
-@proves("tei-client", "url=URL/tei/MODEL", "`/info`, `/embed`, `/rerank`, `/predict`, `/tokenize`, `/decode`")
+@proves(
+    "tei-client",
+    "url=URL/tei/MODEL",
+    "`/info`, `/embed`, `/rerank`, `/predict`, `/tokenize`, `/decode`",
+)
 def test_tei_client_does_all_it_can(api: Api):
     tei = need("tei_client")
     client = tei.HttpClient(api.url)
@@ -133,7 +145,9 @@ def test_llama_index_embeds_through_tei(api: Api):
     assert len(client.get_query_embedding(QUERY)) == 384
 
 
-@proves("llama-index-postprocessor-tei-rerank", "base_url=URL", "`/rerank` with `texts`", "as above")
+@proves(
+    "llama-index-postprocessor-tei-rerank", "base_url=URL", "`/rerank` with `texts`", "as above"
+)
 def test_llama_index_reranks_through_tei(api: Api):
     module = need("llama_index.postprocessor.tei_rerank")
     ranker = module.TextEmbeddingInference(base_url=api.url, model_name=REVIEWS, top_n=2)
@@ -192,7 +206,12 @@ def test_llama_index_reranks_through_cohere(api: Api):
     check_nodes(module.CohereRerank(base_url=api.url, api_key="any", model=REVIEWS, top_n=2))
 
 
-@proves("llama-index-postprocessor-jinaai-rerank", "base_url=URL/v1", "`/v1/rerank`", "reads `detail` of an error")
+@proves(
+    "llama-index-postprocessor-jinaai-rerank",
+    "base_url=URL/v1",
+    "`/v1/rerank`",
+    "reads `detail` of an error",
+)
 def test_llama_index_reranks_through_jina(api: Api):
     module = need("llama_index.postprocessor.jinaai_rerank")
     given = {"base_url": f"{api.url}/v1", "api_key": "any", "top_n": 2}

@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from apis import E5, REVIEWS, Api
 from matrix import proves
+
+from apis import E5, REVIEWS, Api
 
 HERE = Path(__file__).parent / "litellm"
 FIT = (sys.platform, platform.machine(), sys.version_info[:2]) == ("linux", "x86_64", (3, 11))
@@ -30,7 +31,9 @@ EXPECTED = {
 pytestmark = [
     pytest.mark.model,
     pytest.mark.skipif(not FIT, reason="litellm is pinned by hash for Linux, x86-64, Python 3.11"),
-    pytest.mark.skipif(not WANTED, reason="`make client-matrix` fetches litellm (0.4 GB) and runs this"),
+    pytest.mark.skipif(
+        not WANTED, reason="`make client-matrix` fetches litellm (0.4 GB) and runs this"
+    ),
 ]
 
 

@@ -20,6 +20,7 @@ from tailrace.serve.catalogue import Catalogue
 from tailrace.serve.exchange import Exchange, answer
 from tailrace.serve.keys import Keys
 from tailrace.serve.problems import INTERNAL, STATUS, Answer, InvalidJson, problem_answer
+from tailrace.serve.schemas import Schema, taking
 from tailrace.serve.served import Answered, Terms
 from tailrace.wire.headers import X_BATCH_SIZE, X_CACHE
 
@@ -99,20 +100,29 @@ class Dialect:
 
     # -- entries ------------------------------------------------------------------------------
 
-    def post(self, path: str, endpoint: Endpoint, **about: Any) -> None:
-        """An entry with a JSON object for a body."""
+    def post(self, path: str, endpoint: Endpoint, body: Schema, **about: Any) -> None:
+        """An entry with a JSON object for a body, which usually looks like `body`."""
+        about["openapi_extra"] = taking(body)
         self._add("POST", path, endpoint, about, reads_body=True)
 
-    def get(self, path: str, endpoint: Endpoint, **about: Any) -> None:
-        """An entry without a body."""
-        self._add("GET", path, endpoint, about, reads_body=False)
+    def get(self, path: str, endpoint: Endpoint, *, public: bool = False, **about: Any) -> None:
+        """An entry without a body; a `public` one answers without a key."""
+        self._add("GET", path, endpoint, about, reads_body=False, public=public)
 
     def _add(
-        self, method: str, path: str, endpoint: Endpoint, about: dict[str, Any], *, reads_body: bool
+        self,
+        method: str,
+        path: str,
+        endpoint: Endpoint,
+        about: dict[str, Any],
+        *,
+        reads_body: bool,
+        public: bool = False,
     ) -> None:
         async def enter(exchange: Exchange) -> Answer:
             with exchange.part("parse"):
-                exchange.caller = self.front.keys.caller(exchange.request)
+                if not public:
+                    exchange.caller = self.front.keys.caller(exchange.request)
                 body = await self._body(exchange.request) if reads_body else {}
             return await endpoint(exchange, body)
 

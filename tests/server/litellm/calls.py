@@ -26,9 +26,7 @@ def embed(name: str, **more: object) -> object:
 
 def rerank(name: str, **more: object) -> object:
     """The index of the best document, and how many came back."""
-    reply = litellm.rerank(
-        model=name, query=QUERY, documents=TEXTS, top_n=2, api_key="any", **more
-    )
+    reply = litellm.rerank(model=name, query=QUERY, documents=TEXTS, top_n=2, api_key="any", **more)
     return [reply.results[0]["index"], len(reply.results)]
 
 

@@ -13,6 +13,7 @@ from tailrace.serve.dialects.rerank_body import Ranking, rank
 from tailrace.serve.exchange import Exchange
 from tailrace.serve.fields import whole
 from tailrace.serve.problems import Answer, json_answer
+from tailrace.serve.schemas import RERANK
 
 DOCUMENTS_PER_UNIT = 100
 """How many documents Cohere bills as one search."""
@@ -25,7 +26,7 @@ class Cohere(Dialect):
 
     def add_routes(self) -> None:
         """One entry."""
-        self.post("/v2/rerank", self._rerank, summary="Rank documents (Cohere v2)")
+        self.post("/v2/rerank", self._rerank, RERANK, summary="Rank documents (Cohere v2)")
 
     def on_error(self, error: TailraceError) -> Answer:
         """{"message"}, with our code beside it."""

@@ -18,6 +18,7 @@ from tailrace.serve.embedding import ServedEmbedder
 from tailrace.serve.exchange import Exchange
 from tailrace.serve.fields import flag, model_named
 from tailrace.serve.problems import Answer, json_answer
+from tailrace.serve.schemas import INFINITY_CLASSIFY
 
 
 class Infinity(Dialect):
@@ -27,7 +28,12 @@ class Infinity(Dialect):
 
     def add_routes(self) -> None:
         """The one path that nobody else claims."""
-        self.post("/classify", self._classify, summary="Score texts against a model's labels")
+        self.post(
+            "/classify",
+            self._classify,
+            INFINITY_CLASSIFY,
+            summary="Score texts against a model's labels",
+        )
 
     def on_error(self, error: TailraceError) -> Answer:
         """{"error": {message, type, param, code}}, and `detail`: a list for input, else a string."""

@@ -13,6 +13,7 @@ from tailrace.serve.dialects.cohere import meta, results
 from tailrace.serve.dialects.rerank_body import rank
 from tailrace.serve.exchange import Exchange
 from tailrace.serve.problems import Answer, json_answer
+from tailrace.serve.schemas import RERANK
 
 ALIASES = ("/v1/rerank", "/v1/reranking", "/reranking")
 
@@ -26,7 +27,10 @@ class Jina(Dialect):
         """One entry and llama.cpp's other names for it."""
         for path in ALIASES:
             self.post(
-                path, self._rerank, summary="Rank documents (Jina, Cohere v1, vLLM, llama.cpp)"
+                path,
+                self._rerank,
+                RERANK,
+                summary="Rank documents (Jina, Cohere v1, vLLM, llama.cpp)",
             )
 
     def on_error(self, error: TailraceError) -> Answer:

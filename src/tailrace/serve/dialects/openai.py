@@ -12,6 +12,7 @@ from tailrace.serve.dialect import Dialect, safe, shaped, status_of, told
 from tailrace.serve.exchange import Exchange
 from tailrace.serve.fields import choice, model_named, prompt_of, whole
 from tailrace.serve.problems import Answer, json_answer
+from tailrace.serve.schemas import OPENAI_EMBEDDINGS
 
 CREATED = 1_700_000_000
 """Models have no date of birth here; clients want a number."""
@@ -39,7 +40,7 @@ class OpenAI(Dialect):
 
     def add_routes(self) -> None:
         """Below /v1; the same without /v1 is shared.py's, for Infinity's clients ask there too."""
-        self.post("/v1/embeddings", self.embeddings, summary="Embed texts")
+        self.post("/v1/embeddings", self.embeddings, OPENAI_EMBEDDINGS, summary="Embed texts")
         self.get("/v1/models", self._models, summary="The models on offer")
 
     def on_error(self, error: TailraceError) -> Answer:

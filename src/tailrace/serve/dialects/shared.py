@@ -13,6 +13,7 @@ from tailrace.serve.dialects.openai import OpenAI, openai_error
 from tailrace.serve.dialects.tei import Tei
 from tailrace.serve.exchange import Exchange
 from tailrace.serve.problems import Answer, json_answer
+from tailrace.serve.schemas import ANY_RERANK, INFINITY_EMBEDDINGS
 
 
 class Shared(Dialect):
@@ -26,11 +27,23 @@ class Shared(Dialect):
 
     def add_routes(self) -> None:
         """Every claimed path."""
-        self.post("/embeddings", self._embeddings, summary="Embed texts (OpenAI, Infinity)")
-        self.post("/rerank", self._rerank, summary="Rank `texts` (TEI) or `documents` (Infinity)")
+        self.post(
+            "/embeddings",
+            self._embeddings,
+            INFINITY_EMBEDDINGS,
+            summary="Embed texts (OpenAI, Infinity)",
+        )
+        self.post(
+            "/rerank",
+            self._rerank,
+            ANY_RERANK,
+            summary="Rank `texts` (TEI) or `documents` (Infinity)",
+        )
         self.get("/models", self._models, summary="The models on offer, with their lines")
         for path in ("/health", "/ping", "/"):
-            self.get(path, self._tei.health, summary="200 while work is taken in, else 503")
+            self.get(
+                path, self._tei.health, public=True, summary="200 while work is taken in, else 503"
+            )
 
     def on_error(self, error: TailraceError) -> Answer:
         """Before the body is known, nobody's alone: Infinity's body, whose `error` OpenAI's clients read."""

@@ -8,12 +8,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from tailrace import __version__
 from tailrace.core.errors import InputError, TailraceError
 from tailrace.models.vocabulary import Vocabulary
-from tailrace.serve.catalogue import Offer
+from tailrace.serve import schemas
 from tailrace.serve.dialect import Dialect, Endpoint, safe, shaped, told
-from tailrace.serve.dialects.tei_shapes import DIRECTIONS, by_label, is_ids, kind_of, timing
+from tailrace.serve.dialects.tei_shapes import DIRECTIONS, about, by_label, is_ids, kind_of, timing
 from tailrace.serve.embedding import ServedEmbedder
 from tailrace.serve.exchange import Exchange
 from tailrace.serve.fields import choice, flag, model_named, prompt_of, whole
@@ -31,25 +30,36 @@ class Tei(Dialect):
     def add_routes(self) -> None:
         """TEI's own paths, and all of them once more below /tei/MODEL, as if there were but one model."""
         for prefix in ("", "/tei/{model}"):
-            for path, (endpoint, summary) in self._entries().items():
-                self.post(prefix + path, endpoint, summary=summary)
+            for path, endpoint, body, summary in self._entries():
+                self.post(prefix + path, endpoint, body, summary=summary)
             self.get(f"{prefix}/info", self._info, summary="What the first model, or ?model=, is")
-        self.post("/tei/{model}/rerank", self.rerank, summary="Rank texts")
+        self.post("/tei/{model}/rerank", self.rerank, schemas.TEI_RERANK, summary="Rank texts")
         for path in ("", "/health"):
-            self.get(f"/tei/{{model}}{path}", self.health, summary="200 while work is taken in")
+            self.get(f"/tei/{{model}}{path}", self.health, public=True, summary="200 if ready")
 
-    def _entries(self) -> dict[str, tuple[Endpoint, str]]:
-        return {
-            "/embed": (self._embed, "Embed texts"),
-            "/embed_all": (self._embed_all, "Embed every token of texts"),
-            "/embed_sparse": (self._embed_sparse, "Refused: no model here is sparse"),
-            "/predict": (self._predict, "Score pairs, or texts against labels"),
-            "/similarity": (self._similarity, "Compare one sentence with others"),
-            "/tokenize": (self._tokenize, "Take texts apart into tokens"),
-            "/decode": (self._decode, "Put tokens together again"),
-            "/": (self._any, "Embed, compare or rerank, by what the body holds"),
-            "/invocations": (self._any, "Embed, compare or rerank, by what the body holds"),
-        }
+    def _entries(self) -> list[tuple[str, Endpoint, schemas.Schema, str]]:
+        by_body = "Embed, compare or rerank, by what the body holds"
+        return [
+            ("/embed", self._embed, schemas.TEI_EMBED, "Embed texts"),
+            ("/embed_all", self._embed_all, schemas.TEI_EMBED, "Embed every token of texts"),
+            (
+                "/embed_sparse",
+                self._embed_sparse,
+                schemas.TEI_EMBED,
+                "Refused: none here is sparse",
+            ),
+            (
+                "/predict",
+                self._predict,
+                schemas.TEI_PREDICT,
+                "Score pairs, or texts against labels",
+            ),
+            ("/similarity", self._similarity, schemas.TEI_SIMILARITY, "Compare sentences with one"),
+            ("/tokenize", self._tokenize, schemas.TEI_TOKENIZE, "Take texts apart into tokens"),
+            ("/decode", self._decode, schemas.TEI_DECODE, "Put tokens together again"),
+            ("/", self._any, schemas.TEI_ANY, by_body),
+            ("/invocations", self._any, schemas.TEI_ANY, by_body),
+        ]
 
     def on_error(self, error: TailraceError) -> Answer:
         """{"error", "error_type"}."""
@@ -232,34 +242,7 @@ class Tei(Dialect):
     async def _info(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
         asked = exchange.request.query_params.get("model")
         offer = self.front.catalogue.any(_named(exchange, body) or asked)
-        return json_answer(self._about(offer))
-
-    def _about(self, offer: Offer) -> dict[str, Any]:
-        info, lane = offer.served.info, offer.served.lane
-        if isinstance(offer, ServedEmbedder):
-            kind: dict[str, Any] = {"embedding": {"pooling": "mean"}}
-        else:
-            names = dict(enumerate(offer.labels or ("LABEL_0",)))
-            ids = {name: i for i, name in names.items()}
-            about = {"id2label": {str(i): name for i, name in names.items()}, "label2id": ids}
-            kind = {"classifier" if offer.labels else "reranker": about}
-        return {
-            "model_id": offer.served.name,
-            "model_sha": None,
-            "model_dtype": info.quantisation,
-            "served_model_name": offer.served.name,
-            "model_type": kind,
-            "max_concurrent_requests": offer.served.door.seats,
-            "max_input_length": info.max_tokens,
-            "max_batch_tokens": int(lane.batch.cost_max),
-            "max_batch_requests": lane.batch.items_max,
-            "max_client_batch_size": self.front.limits.items_max,
-            "auto_truncate": True,
-            "tokenization_workers": lane.slots,
-            "version": __version__,
-            "sha": None,
-            "docker_label": None,
-        }
+        return json_answer(about(offer, self.front.limits.items_max))
 
     def _texts(self, given: Any, vocabulary: Vocabulary) -> list[str]:
         """Texts; ids are those that /tokenize gave, so they can be turned back into text."""

@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from tailrace import __version__
 from tailrace.core.errors import InputError, TailraceError
+from tailrace.serve.catalogue import Offer
+from tailrace.serve.embedding import ServedEmbedder
 from tailrace.serve.exchange import Exchange
 from tailrace.serve.reranking import Scored
 
@@ -72,4 +75,33 @@ def timing(exchange: Exchange, characters: int, tokens: int) -> dict[str, str]:
         "x-tokenization-time": spent("tokenize"),
         "x-queue-time": spent("admit", "wait", "batch"),
         "x-inference-time": spent("infer", "post"),
+    }
+
+
+def about(offer: Offer, items_max: int) -> dict[str, Any]:
+    """What /info says of a model, key by key as TEI."""
+    info, lane = offer.served.info, offer.served.lane
+    if isinstance(offer, ServedEmbedder):
+        kind: dict[str, Any] = {"embedding": {"pooling": "mean"}}
+    else:
+        names = dict(enumerate(offer.labels or ("LABEL_0",)))
+        ids = {name: i for i, name in names.items()}
+        labels = {"id2label": {str(i): name for i, name in names.items()}, "label2id": ids}
+        kind = {"classifier" if offer.labels else "reranker": labels}
+    return {
+        "model_id": offer.served.name,
+        "model_sha": None,
+        "model_dtype": info.quantisation,
+        "served_model_name": offer.served.name,
+        "model_type": kind,
+        "max_concurrent_requests": offer.served.door.seats,
+        "max_input_length": info.max_tokens,
+        "max_batch_tokens": int(lane.batch.cost_max),
+        "max_batch_requests": lane.batch.items_max,
+        "max_client_batch_size": items_max,
+        "auto_truncate": True,
+        "tokenization_workers": lane.slots,
+        "version": __version__,
+        "sha": None,
+        "docker_label": None,
     }
