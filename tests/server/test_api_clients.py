@@ -2,8 +2,11 @@
 
 import base64
 import gc
+import importlib
+import os
 from collections.abc import Iterator
 
+import matrix
 import numpy as np
 import pytest
 from matrix import need, proves
@@ -253,3 +256,14 @@ def test_infinity_client_does_all_it_can(api: Api):
         assert {score.label for score in labels.data[0]} == set(LABELS)
         bad = rerank.sync(client=client, body=models.RerankInput(query="", documents=TEXTS))
         assert isinstance(bad, models.HTTPValidationError)
+
+
+# -- the page ---------------------------------------------------------------------------------
+
+
+def test_the_page_of_clients_is_written_when_asked_for(request: pytest.FixtureRequest):
+    if not os.environ.get("TAILRACE_WRITE_CLIENTS"):
+        pytest.skip("`make client-matrix` writes it")
+    assert request.session.testsfailed == 0, "what failed is not proved"
+    importlib.import_module("test_api_litellm")
+    matrix.PAGE.write_text(matrix.page(), encoding="utf-8")

@@ -3,12 +3,13 @@
 import contextlib
 from collections.abc import AsyncIterator
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.exceptions import HTTPException
 
 from tailrace import __version__
 from tailrace.apps.api.server import ApiServer
 from tailrace.serve.arrival import App, Arrival
+from tailrace.serve.dialect import Front
 from tailrace.serve.dialects.cohere import Cohere
 from tailrace.serve.dialects.infinity import Infinity
 from tailrace.serve.dialects.jina import Jina
@@ -20,6 +21,11 @@ from tailrace.serve.problems import http_problem, unexpected_problem
 from tailrace.serve.static import add_swagger
 
 DIALECTS = (OpenAI, Tei, Cohere, Jina, Infinity, Shared)
+
+
+def dialect_routes(front: Front) -> list[APIRouter]:
+    """What every dialect answers."""
+    return [dialect(front).router for dialect in DIALECTS]
 
 
 def api_app(server: ApiServer) -> App:
@@ -39,8 +45,8 @@ def api_app(server: ApiServer) -> App:
         lifespan=lifespan,
         exception_handlers={HTTPException: http_problem, Exception: unexpected_problem},
     )
-    for dialect in DIALECTS:
-        app.include_router(dialect(server.front).router)
+    for router in dialect_routes(server.front):
+        app.include_router(router)
     app.include_router(ops_routes(server.metrics, server.ready))
     add_swagger(app, "/docs")
     return Arrival(app, server.clock)

@@ -107,6 +107,7 @@ class ApiSettings(Settings):
 
     server: ServerSettings = ServerSettings(port=8080, body_max_bytes=32 << 20)
     models: Annotated[tuple[ModelOffer, ...], Field(min_length=1)] = (EMBEDDER, RERANKER)
+    """The models on offer; the first of a kind answers requests that name none."""
     threads: int = Field(0, ge=0)
     """Cores for all lanes together; 0 takes all that this process may use."""
     cache_dir: Path | None = None

@@ -20,6 +20,7 @@ KINDS = {
     "not-offered": (424, "Backend"),
     "empty-input": (400, "Empty"),
     "invalid-json": (400, "Validation"),
+    "body-timeout": (408, "Validation"),
     "too-large": (413, "Validation"),
     # TEI has neither keys nor models to choose from; these keep our status.
     "unauthorized": (401, "Unauthorized"),
