@@ -34,7 +34,7 @@ class RunSettings(Settings):
     items_max: int = Field(32, ge=1)
     """The most inputs in one run."""
     tokens_max: float = Field(256, ge=1)
-    """The most padded tokens in one run; `tailrace calibrate` measures what pays here."""
+    """The most padded tokens in one run; what pays differs from machine to machine."""
     window_ms: float = Field(0.0, ge=0)
     """How long an idle model waits for company: not at all, unless asked."""
 

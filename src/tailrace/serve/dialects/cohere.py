@@ -7,7 +7,7 @@ from math import ceil
 from typing import Any
 from uuid import uuid4
 
-from tailrace.core.errors import InputError, TailraceError
+from tailrace.core.errors import TailraceError
 from tailrace.serve.dialect import Dialect, safe, shaped, status_of, told
 from tailrace.serve.dialects.rerank_body import Ranking, rank
 from tailrace.serve.exchange import Exchange
@@ -30,7 +30,8 @@ class Cohere(Dialect):
 
     def on_error(self, error: TailraceError) -> Answer:
         """{"message"}, with our code beside it."""
-        status = 400 if isinstance(error, InputError) else status_of(error)
+        status = status_of(error)
+        status = 400 if status in {413, 415, 422} else status
         body = {"id": str(uuid4()), "message": safe(error), "code": error.code}
         return shaped(error, status, body)
 
