@@ -36,8 +36,8 @@ client-matrix: clients ## drive the model server with every client, litellm too;
 	@TAILRACE_CI=1 TAILRACE_WRITE_CLIENTS=1 $(BIN)/python -m pytest tests/server/test_api_litellm.py tests/server/test_api_clients.py
 
 check: setup ## lint, types, floors
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check --no-cache .
+	@$(BIN)/ruff format --no-cache --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 

@@ -7,19 +7,14 @@ dated result. Every figure is a ratio within this run, or a bound that the desig
 import argparse
 import asyncio
 import json
-import os
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any
 
+from figures import Figure, at_most, keep, quantile
 from machine import fingerprint
+from review_model import speed, topics
+from servers import running
 
 from tailrace.bench.crowd import Caller, fire
 from tailrace.bench.http import Connection
@@ -27,24 +22,6 @@ from tailrace.bench.reviews import reviews
 from tailrace.wire.headers import parse_server_timing
 
 JSON = {"Content-Type": "application/json"}
-RESULTS = Path(__file__).parent / "results"
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One line of the result: what was promised, what was seen."""
-
-    name: str
-    promised: str
-    seen: str
-    reached: bool
-    numbers: dict[str, Any]
-
-
-def quantile(values: list[float], share: float) -> float:
-    """The value that `share` of all are at or under (nearest rank)."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, max(0, round(share * len(ordered) + 0.5) - 1))]
 
 
 class Texts:
@@ -58,33 +35,6 @@ class Texts:
         plain = reviews(count)
         self._used += 1
         return [f"{text} #{self._used}" for text in plain]
-
-
-@asynccontextmanager
-async def box(arguments: list[str]) -> AsyncIterator[str]:
-    """A running box; gives its address."""
-    command = [sys.executable, "-m", "tailrace.cli.main", "serve", "--port", "0", *arguments]
-    process = await asyncio.create_subprocess_exec(
-        *command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
-    )
-    assert process.stderr is not None
-    url = ""
-    try:
-        async with asyncio.timeout(180):
-            while not url:
-                line = (await process.stderr.readline()).decode()
-                if not line:
-                    raise SystemExit("the box did not start")
-                if "ready http" in line:
-                    url = line.split()[1]
-        drain = asyncio.create_task(process.stderr.read())
-        await asyncio.sleep(3.0)  # the naive child is measured first
-        yield url
-        drain.cancel()
-    finally:
-        if process.returncode is None:
-            process.send_signal(signal.SIGTERM)
-            await process.wait()
 
 
 async def post(url: str, path: str, text: str, headers: dict[str, str] | None = None) -> Any:
@@ -125,8 +75,8 @@ async def limited(url: str, texts: Texts, rounds: int) -> list[Figure]:
     exact = all(counts == (5, 7) for counts in answered)
     return [
         Figure("limited: twelve at once", "5 answered, 7 refused", str(answered), exact, {}),
-        _bound("limited: a refusal's answer", refused_ms, 20.0, "ms, slowest"),
-        _bound("limited: worst wait / (5 x service)", over, 1.1, "x, worst"),
+        at_most("limited: a refusal's answer", refused_ms, 20.0, "ms, slowest"),
+        at_most("limited: worst wait / (5 x service)", over, 1.1, "x, worst"),
         Figure(
             "limited: served on the first return",
             ">= 0.90",
@@ -159,7 +109,7 @@ async def queue(url: str, texts: Texts, rounds: int) -> list[Figure]:
         await asyncio.sleep(0.3)
     within = sum(miss <= 1 for miss in misses) / len(misses)
     return [
-        _bound("queue: time to a 202", accepted_ms, 20.0, "ms, slowest"),
+        at_most("queue: time to a 202", accepted_ms, 20.0, "ms, slowest"),
         Figure(
             "queue: all done",
             "all 202, all done",
@@ -246,20 +196,15 @@ async def hang_ups(url: str, texts: Texts, rounds: int) -> list[Figure]:
         live = await post(url, "/api/batched/predict", texts.take(1)[0])
         body = json.loads(live.body)
         ratios.append(body["waited_ms"] / body["inference_ms"])
-    return [_bound("wait after 40 hang-ups / service", ratios, 2.0, "x, worst")]
-
-
-def _bound(name: str, values: list[float], most: float, unit: str) -> Figure:
-    worst = max(values)
-    numbers = {"worst": worst, "p50": median(values), "n": len(values)}
-    seen = f"{worst:.2f} (p50 {median(values):.2f}, n {len(values)})"
-    return Figure(name, f"<= {most:g} {unit}", seen, worst <= most, numbers)
+    return [at_most("wait after 40 hang-ups / service", ratios, 2.0, "x, worst")]
 
 
 async def measure(arguments: argparse.Namespace) -> list[Figure]:
     """All scenarios, one after another, on one box."""
     texts, figures = Texts(), []
-    async with box([]) as url:
+    async with running("serve") as server:
+        url = server.url
+        await asyncio.sleep(3.0)  # the naive child is measured first
         for name, scenario in (
             ("limited", limited(url, texts, arguments.rounds)),
             ("queue", queue(url, texts, arguments.rounds)),
@@ -274,17 +219,6 @@ async def measure(arguments: argparse.Namespace) -> list[Figure]:
     return figures
 
 
-def report(figures: list[Figure], machine: dict[str, Any], command: str) -> str:
-    """The result as Markdown."""
-    lines = ["# Four doors, one crowd", "", f"`{command}`", ""]
-    lines += [f"- {name}: {value}" for name, value in machine.items()]
-    lines += ["", "| figure | promised | seen | reached |", "|---|---|---|---|"]
-    for figure in figures:
-        reached = "yes" if figure.reached else "**no**"
-        lines.append(f"| {figure.name} | {figure.promised} | {figure.seen} | {reached} |")
-    return "\n".join(lines) + "\n"
-
-
 def main() -> None:
     """Measure, print, keep."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -292,18 +226,10 @@ def main() -> None:
     arguments = parser.parse_args()
     machine = fingerprint()
     figures = asyncio.run(measure(arguments))
-    text = report(figures, machine, f"make bench-doors (rounds {arguments.rounds})")
-    folder = RESULTS / machine["when"][:10]
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "doors.md").write_text(text, encoding="utf-8")
-    kept = {"machine": machine, "figures": [_plain(figure) for figure in figures]}
-    (folder / "doors.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
-    print(text)
-    print(f"kept in {os.path.relpath(folder)}")
-
-
-def _plain(figure: Figure) -> dict[str, Any]:
-    return {name: getattr(figure, name) for name in Figure.__slots__}
+    print("model ...", flush=True)
+    figures += [*speed(arguments.rounds), *topics()]
+    command = f"make bench-doors (rounds {arguments.rounds})"
+    keep("doors", "Four doors, one crowd", figures, machine, command)
 
 
 if __name__ == "__main__":

@@ -31,9 +31,11 @@ ARGS = [
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.browser)
+    ours = [item for item in items if Path(__file__).parent in item.path.parents]
+    for item in ours:
+        item.add_marker(pytest.mark.browser)
+    # Last, because playwright leaves an event loop running in the main thread as long as it lives.
+    items[:] = [item for item in items if item not in ours] + ours
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from tailrace.models.convert import (
     PACKAGE,
     converted_cross_encoder,
     converted_embedder,
+    converted_second_embedder,
     shipped_if_any,
 )
 from tailrace.models.cross_encoder import OnnxCrossEncoder, SecondOpinion
@@ -70,12 +71,7 @@ def open_cross_encoder(
         fusion = shipped_if_any(FUSION_FILE)
     second = None
     if fusion is not None:
-        embedder = open_embedder(
-            f"package:{PACKAGE}",
-            threads=own,
-            progress=lambda what, share: progress(what, 0.92 + 0.02 * share),
-            cache_dir=cache_dir,
-        )
+        embedder = _second_embedder(own, progress, cache_dir)
         second = SecondOpinion(_fusion(fusion, embedder), embedder)
         mixed = hashlib.sha256(fusion + embedder.info.fingerprint.encode()).hexdigest()[:16]
         info = replace(
@@ -114,26 +110,51 @@ def open_embedder(
     parsed = parse_source(source)
     folder = fetch(parsed, EMBEDDING, progress=progress, cache_dir=cache_dir)
     progress("opening the embedder", 0.92)
-    info = _info(parsed, folder, EMBEDDING)
-    prompts = folder.description.prompts
-    info = replace(info, detail={**info.detail, "prompts": dict(prompts)})
-    tokens = TextTokens(load_tokenizer(folder.tokenizer), info.max_tokens)
-    session = Session(folder.onnx)
-    model = OnnxEmbedder(
-        info,
-        session,
-        tokens,
-        threads or InferenceThreads(),
-        prompts=prompts,
-        owns_threads=threads is None,
-        chunk_tokens=chunk_tokens,
-    )
+    own = threads or InferenceThreads()
+    owns = threads is None
+    model = _embedder(parsed, folder, own, chunk_tokens=chunk_tokens, owns_threads=owns)
     progress("warming up", 0.95)
     probes = [model.tokens(text) for text in PROBE_TEXTS]
     model.found_invariant(invariant=invariance(model.vectors, probes) <= TOLERANCE)
-    warm_up(model.vectors, probes[0], info.max_tokens, chunk_tokens)
+    warm_up(model.vectors, probes[0], model.info.max_tokens, chunk_tokens)
     progress("ready", 1.0)
     return model
+
+
+def _embedder(
+    source: Source,
+    folder: ModelFolder,
+    threads: InferenceThreads,
+    *,
+    chunk_tokens: int = CHUNK_TOKENS,
+    owns_threads: bool = False,
+) -> OnnxEmbedder:
+    info = _info(source, folder, EMBEDDING)
+    prompts = folder.description.prompts
+    info = replace(info, detail={**info.detail, "prompts": dict(prompts)})
+    return OnnxEmbedder(
+        info,
+        Session(folder.onnx),
+        TextTokens(load_tokenizer(folder.tokenizer), info.max_tokens),
+        threads,
+        prompts=prompts,
+        owns_threads=owns_threads,
+        chunk_tokens=chunk_tokens,
+    )
+
+
+def _second_embedder(
+    threads: InferenceThreads, progress: Progress, cache_dir: Path | None
+) -> OnnxEmbedder:
+    """The small embedder that the review cross-encoder mixes in."""
+
+    def within(what: str, share: float) -> None:
+        progress(what, 0.92 + 0.02 * share)
+
+    path, damage = converted_second_embedder(cache_dir, within)
+    if damage:
+        log.warning("the cached model %s was damaged (%s) and was rebuilt", path, damage)
+    return _embedder(PackageSource(PACKAGE), read_folder(path), threads)
 
 
 def open_naive(
