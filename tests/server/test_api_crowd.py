@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from matrix import need
 
 from apis import RUN_S, Api, opened, serving_api, slow_embedder
 from tailrace.apps.api.server import Opening
@@ -44,6 +45,39 @@ def test_one_too_many_is_429_with_a_time_to_come_back(slow: Api, path, field, ki
             assert answer.headers["x-should-retry"] == "true"
             assert int(answer.headers["retry-after"]) >= 1
             assert int(answer.headers["retry-after-ms"]) >= 1
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/v1/embeddings", {"input": "never in time"}, 503),
+        ("/embed", {"inputs": "never in time, as TEI"}, 429),
+        ("/v2/rerank", {"query": "never", "documents": ["in time"]}, 503),
+    ],
+)
+def test_a_deadline_that_cannot_be_met_is_refused_at_once_and_not_to_be_tried_again(
+    api: Api, path, body, status
+):
+    answer = api.post(path, body, headers={"X-Deadline-Ms": "0.5"})
+    assert answer.status_code == status, answer.text
+    assert answer.headers["x-should-retry"] == "false"
+    assert api.post(path, body, headers={"X-Deadline-Ms": "30000"}).status_code == 200
+    assert api.post(path, body, headers={"X-Deadline-Ms": "soon"}).status_code in {400, 422}
+
+
+def test_openai_comes_back_when_it_is_told_and_is_served(slow: Api, monkeypatch):
+    openai = need("openai")
+    monkeypatch.setenv("NO_PROXY", "*")
+    with (
+        openai.OpenAI(base_url=f"{slow.url}/v1", api_key="any", max_retries=4) as client,
+        ThreadPoolExecutor(12) as crowd,
+    ):
+
+        def ask(word: str) -> int:
+            return len(client.embeddings.create(model="slow", input=word).data[0].embedding)
+
+        assert list(crowd.map(ask, WORDS[:12])) == [64] * 12
 
 
 def test_a_request_of_many_texts_is_let_in_whole_or_not_at_all(slow: Api):

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tailrace.core.clock import Clock
-from tailrace.core.errors import InputError, TailraceError
+from tailrace.core.errors import Infeasible, InputError, TailraceError
 from tailrace.serve.body import parse_json, read_bytes
 from tailrace.serve.catalogue import Catalogue
 from tailrace.serve.exchange import Exchange, answer
@@ -182,7 +182,9 @@ def shaped(error: TailraceError, status: int, body: Any) -> Answer:
     made = problem_answer(error)
     retry = {}
     if status >= 429 or status in {408, 409}:
-        retry = {"x-should-retry": "true" if error.back_s is not None else "false"}
+        # Coming back is of no use to a caller whose deadline will have passed.
+        useful = error.back_s is not None and not isinstance(error, Infeasible)
+        retry = {"x-should-retry": "true" if useful else "false"}
     headers = {**made.headers, "Content-Type": "application/json", **retry}
     return Answer(status, orjson.dumps(body), headers)
 
