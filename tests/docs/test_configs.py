@@ -5,6 +5,7 @@ import tomllib
 import pytest
 from documents import ROOT, reference
 
+from tailrace.apps.api.settings import ApiSettings, ModelOffer
 from tailrace.apps.review.settings import BoxSettings
 from tailrace.models.source import HubSource, parse_source
 from tailrace.serve.settings import load
@@ -14,18 +15,39 @@ CONFIGS = sorted((ROOT / "configs").glob("*.toml"))
 
 @pytest.mark.parametrize("file", CONFIGS, ids=[file.name for file in CONFIGS])
 def test_loads(file):
-    settings = load(BoxSettings, file, environ={})
-    parse_source(settings.model.source)
+    if file.name.startswith("api"):
+        sources = [offer.source for offer in load(ApiSettings, file, environ={}).models]
+    else:
+        sources = [load(BoxSettings, file, environ={}).model.source]
+    for source in sources:
+        parse_source(source)
 
 
-def test_the_long_one_equals_the_defaults():
-    assert load(BoxSettings, ROOT / "configs" / "review.toml", environ={}) == BoxSettings()
+LONG = pytest.mark.parametrize(
+    ("kind", "name"), [(BoxSettings, "review.toml"), (ApiSettings, "api.toml")]
+)
 
 
-def test_the_long_one_spells_out_every_setting():
-    text = (ROOT / "configs" / "review.toml").read_text(encoding="utf-8")
+@LONG
+def test_the_long_one_equals_the_defaults(kind, name):
+    assert load(kind, ROOT / "configs" / name, environ={}) == kind()
+
+
+def test_the_long_one_spells_out_every_setting_of_a_model():
+    text = (ROOT / "configs" / "api.toml").read_text(encoding="utf-8")
+    for offer in tomllib.loads(text)["models"]:
+        for path, field in reference.fields(ModelOffer):
+            tables, name = path.split(".")[:-1], path.split(".")[-1]
+            table = offer[tables[0]] if tables else offer
+            mentioned = f"\n# {name} = " in text if field.get_default() is None else name in table
+            assert mentioned, f"models.{path} is not spelled out"
+
+
+@LONG
+def test_the_long_one_spells_out_every_setting(kind, name):
+    text = (ROOT / "configs" / name).read_text(encoding="utf-8")
     tree = tomllib.loads(text)
-    for path, field in reference.fields(BoxSettings):
+    for path, field in reference.fields(kind):
         *tables, name = path.split(".")
         table = tree
         for step in tables:

@@ -34,16 +34,32 @@ class Catalogue:
         """The cross-encoder of that name; raises UnknownModel or WrongKind."""
         return self._find(name, ServedReranker)
 
+    def classifier(self, name: str | None = None) -> ServedReranker:
+        """The same, and of several the first that has labels."""
+        if name is None:
+            for offer in self.offers:
+                if isinstance(offer, ServedReranker) and offer.labels:
+                    return offer
+        return self.reranker(name)
+
+    def any(self, name: str | None = None) -> Offer:
+        """The model of that name, of whatever kind, or the first; raises UnknownModel."""
+        return self.offers[0] if name is None else self._named(name)
+
     def _find(self, name: str | None, kind: type[K]) -> K:
         if name is None:
             for offer in self.offers:
                 if isinstance(offer, kind):
                     return offer
             raise UnknownModel("No model of this kind is on offer here.")
+        found = self._named(name)
+        if not isinstance(found, kind):
+            raise WrongKind(f"{name!r} does not do this; it is of another kind.")
+        return found
+
+    def _named(self, name: str) -> Offer:
         found = self.names.get(name)
         if found is None:
             known = ", ".join(offer.served.name for offer in self.offers)
             raise UnknownModel(f"There is no model {name!r} here; there are: {known}.")
-        if not isinstance(found, kind):
-            raise WrongKind(f"{name!r} does not do this; it is of another kind.")
         return found

@@ -18,6 +18,8 @@ from tailrace.wire.problem import MEDIA_TYPE, problem
 STATUS: dict[str, tuple[int, str]] = {
     "invalid-input": (422, "The input cannot be used"),
     "too-many-items": (422, "Too many items"),
+    "empty-input": (422, "There is nothing to do"),
+    "not-offered": (422, "The model cannot do this"),
     "invalid-json": (400, "The body is not JSON"),
     "wrong-content-type": (415, "The content type is not JSON"),
     "body-timeout": (408, "The body did not come in time"),
@@ -100,6 +102,7 @@ def problem_answer(
         headers |= retry_after(back_s[0], back_s[1] * 1000)
         after = int(headers["Retry-After"])
     detail = str(error) if error.code in STATUS else "Look at the log of the box."
+    detail = detail.encode("utf-8", "replace").decode()  # it may quote what cannot be sent
     body = problem(error.code, status, title, detail, door=door, retry_after_s=after)
     return Answer(status, orjson.dumps(body), headers)
 
