@@ -29,6 +29,8 @@ class LaneView:
     """Expected seconds until work admitted now would start."""
     service_s: float
     """Expected seconds on the model for the work in question."""
+    paused_s: float = 0.0
+    """Seconds for which the lane starts nothing, because the model asked for a pause."""
 
 
 class Policy(Protocol):
