@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from tailrace.serve.chat import ServedChat
 from tailrace.serve.embedding import ServedEmbedder
 from tailrace.serve.reranking import ServedReranker
 from tailrace.serve.served import UnknownModel, WrongKind
 
-K = TypeVar("K", ServedEmbedder, ServedReranker)
-Offer = ServedEmbedder | ServedReranker
+K = TypeVar("K", ServedEmbedder, ServedReranker, ServedChat)
+Offer = ServedEmbedder | ServedReranker | ServedChat
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,10 @@ class Catalogue:
     def reranker(self, name: str | None = None) -> ServedReranker:
         """The cross-encoder of that name; raises UnknownModel or WrongKind."""
         return self._find(name, ServedReranker)
+
+    def chat(self, name: str | None = None) -> ServedChat:
+        """The chat model of that name; raises UnknownModel or WrongKind."""
+        return self._find(name, ServedChat)
 
     def _find(self, name: str | None, kind: type[K]) -> K:
         if name is None:

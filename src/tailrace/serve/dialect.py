@@ -20,7 +20,7 @@ from tailrace.serve.exchange import Exchange, answer
 from tailrace.serve.keys import Keys
 from tailrace.serve.problems import Answer, InvalidJson
 from tailrace.serve.served import Answered, Terms
-from tailrace.wire.headers import X_BATCH_SIZE, X_CACHE
+from tailrace.wire.headers import X_BATCH_SIZE, X_CACHE, X_FALLBACK
 
 X_PRIORITY = "X-Priority"
 X_TRUNCATED = "X-Truncated"
@@ -148,4 +148,6 @@ def told(answered: Answered) -> dict[str, str]:
         headers[X_BATCH_SIZE] = str(answered.batch_size)
     if cut := sum(answered.truncated):
         headers[X_TRUNCATED] = str(cut)
+    if answered.fallback:
+        headers[X_FALLBACK] = answered.fallback
     return headers

@@ -10,11 +10,12 @@ from tailrace import __version__
 from tailrace.apps.api.server import ApiServer
 from tailrace.serve.arrival import App, Arrival
 from tailrace.serve.dialects.openai import OpenAI
+from tailrace.serve.dialects.openai_chat import OpenAIChat
 from tailrace.serve.ops import ops_routes
 from tailrace.serve.problems import http_problem, unexpected_problem
 from tailrace.serve.static import add_swagger
 
-DIALECTS = (OpenAI,)
+DIALECTS = (OpenAI, OpenAIChat)
 
 
 def api_app(server: ApiServer) -> App:

@@ -8,6 +8,8 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 
+from tailrace.apps.api.remote import Surroundings, open_remote, tie
+from tailrace.apps.api.remote_settings import RemoteOffer
 from tailrace.apps.api.settings import ApiSettings, ModelOffer
 from tailrace.cache.memory import MemoryCache
 from tailrace.core.batch import BatchRule
@@ -21,6 +23,7 @@ from tailrace.models.open import open_cross_encoder, open_embedder
 from tailrace.models.port import ModelInfo
 from tailrace.models.threads import InferenceThreads
 from tailrace.models.tokens import Tokens
+from tailrace.models.upstream import Upstream
 from tailrace.serve.catalogue import Catalogue, Offer
 from tailrace.serve.dialect import Front, Limits
 from tailrace.serve.doors import Door
@@ -45,9 +48,13 @@ class ApiServer:
         self.budget = Slots(self.threads.count)
         self.metrics = Metrics("tailrace", [offer.name for offer in settings.models])
         self.lanes: list[Lane] = []
+        self.upstreams: list[Upstream] = []
+        self._remote = {offer.name for offer in settings.models if isinstance(offer, RemoteOffer)}
         self._failed_runs = 0
-        made = [(self._open(offer, progress), offer.aliases) for offer in settings.models]
-        self.catalogue = Catalogue.of(made)
+        opened = [self._open(offer, progress) for offer in settings.models]
+        aliases = [offer.aliases for offer in settings.models]
+        tied = tie(list(settings.models), opened)
+        self.catalogue = Catalogue.of(zip(tied, aliases, strict=True))
         limits = settings.limits
         self.front = Front(
             self.clock,
@@ -62,7 +69,11 @@ class ApiServer:
         )
         self._listen()
 
-    def _open(self, offer: ModelOffer, progress: Callable[[str, float], None]) -> Offer:
+    def _open(
+        self, offer: ModelOffer | RemoteOffer, progress: Callable[[str, float], None]
+    ) -> Offer:
+        if isinstance(offer, RemoteOffer):
+            return self._open_remote(offer)
         place = self.settings.cache_dir
         if offer.kind == "embedding":
             embedder = open_embedder(
@@ -78,6 +89,19 @@ class ApiServer:
         served = self._serve(offer, encoder.logits, samples, encoder.info)
         text_first = offer.pairs == "text-first"
         return ServedReranker(served, encoder, self.threads, text_first=text_first)
+
+    def _open_remote(self, offer: RemoteOffer) -> Offer:
+        settings = self.settings
+        around = Surroundings(
+            self.clock,
+            self.events,
+            settings.cache.entries_max,
+            settings.limits.bulk_yields_tokens,
+        )
+        made, upstream = open_remote(offer, around)
+        self.upstreams.append(upstream)
+        self.lanes.append(made.served.lane)
+        return made
 
     def _serve(
         self, offer: ModelOffer, infer: Infer, samples: list[Tokens], info: ModelInfo
@@ -111,15 +135,25 @@ class ApiServer:
         self.events.subscribe(self._notice)
         self.metrics.gauge("waiting", "Work that waits, by model", ("model",), self._read_waiting)
         self.metrics.gauge(
+            "lane_slots",
+            "Runs at once that a lane may have, by model",
+            ("model",),
+            self._read_slots,
+        )
+        self.metrics.gauge(
             "slots_taken", "Slots in use", (), lambda: {(): float(self.budget.taken)}
         )
+
+    def _read_slots(self) -> dict[tuple[str, ...], float]:
+        return {(lane.name,): float(lane.slots) for lane in self.lanes}
 
     def _read_waiting(self) -> dict[tuple[str, ...], float]:
         return {(lane.name,): float(lane.waiting) for lane in self.lanes}
 
     def _notice(self, event: Event) -> None:
         match event:
-            case RunFinished(failed=failed):
+            # An upstream that fails does not make this server unready: others may be fine.
+            case RunFinished(lane=lane, failed=failed) if lane not in self._remote:
                 self._failed_runs = self._failed_runs + 1 if failed else 0
             case Settled(door=door):
                 offer = self.catalogue.names.get(door)
@@ -142,6 +176,7 @@ class ApiServer:
         finally:
             grace_s = self.settings.server.drain_grace_s
             await asyncio.gather(*(lane.drain(grace_s) for lane in self.lanes))
+            await asyncio.gather(*(upstream.close() for upstream in self.upstreams))
 
 
 def _measured(infer: Infer, samples: list[Tokens]) -> ServiceTime:

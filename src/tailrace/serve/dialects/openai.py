@@ -51,7 +51,7 @@ class OpenAI(Dialect):
 
     async def _embeddings(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
         with exchange.part("parse"):
-            model = self.front.catalogue.embedder(_named(body))
+            model = self.front.catalogue.embedder(named(body))
             texts = self._input(body.get("input"))
             encoding = body.get("encoding_format") or "float"
             if encoding not in {"float", "base64"}:
@@ -74,7 +74,7 @@ class OpenAI(Dialect):
             reply = {
                 "object": "list",
                 "data": data,
-                "model": model.served.name,
+                "model": made.answered.fallback or model.served.name,
                 "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
             }
             return json_answer(reply, 200, told(made.answered))
@@ -101,7 +101,8 @@ class OpenAI(Dialect):
         return json_answer({"object": "list", "data": data})
 
 
-def _named(body: dict[str, Any]) -> str | None:
+def named(body: dict[str, Any]) -> str | None:
+    """The name of the model asked for, if there is one."""
     name = body.get("model")
     if name is not None and not isinstance(name, str):
         raise InputError("`model` must be a string.")
