@@ -14,6 +14,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpcore2
 
@@ -100,9 +101,12 @@ class Upstream:
         """
         stages = Stages(run, self._timeouts)
         request = httpcore2.Request(
-            "POST", self.url + path, headers=self._headers(), content=body,
+            "POST",
+            self.url + path,
+            headers=[*self._headers(), ("Content-Length", str(len(body)))],
+            content=body,
             extensions={"trace": _tracer(stages)},
-        )  # fmt: skip
+        )
         async with stages:
             with _translated(self):
                 response = await self._pool.handle_async_request(request)
@@ -116,8 +120,12 @@ class Upstream:
                     await response.aclose()
 
     def _headers(self) -> list[tuple[str, str]]:
-        headers = [("Content-Type", "application/json"), ("Accept", "*/*")]
-        headers.append(("User-Agent", "tailrace"))
+        headers = [
+            ("Host", urlsplit(self.url).netloc),
+            ("Content-Type", "application/json"),
+            ("Accept", "*/*"),
+            ("User-Agent", "tailrace"),
+        ]
         if self._key_env is not None:
             headers.append(("Authorization", f"Bearer {self._key()}"))
         return headers

@@ -68,7 +68,7 @@ def _served(offer: RemoteOffer, kind: str, runner: Runner, around: Surroundings)
         runner,
         clock=around.clock,
         slots=offer.slots_max if limit is None else limit.limit,
-        batch=BatchRule(offer.items_max),
+        batch=BatchRule(offer.items_max, window_s=offer.window_ms / 1000),
         service=ServiceTime(HOPED_S),
         events=around.events,
         waiting_max=seats + offer.slots_max,

@@ -96,6 +96,8 @@ class RemoteOffer(StandInSettings):
     """Requests upstream at once: a number, or a table with `floor` and `ceiling` to have it found."""
     items_max: int = Field(32, ge=1)
     """Embeddings: the most texts in one request upstream."""
+    window_ms: float = Field(2.0, ge=0)
+    """Embeddings: how long a request upstream waits for more texts to take along."""
     tokens_max: int = Field(8192, ge=1)
     """Embeddings: how many tokens the model reads, as told to clients that ask; nothing is cut here."""
     idle_s: float = Field(4.0, ge=0)

@@ -6,6 +6,8 @@ the answer comes back as it came.
 
 from typing import Any
 
+import orjson
+
 from tailrace.core.errors import InputError, TailraceError
 from tailrace.serve.dialects.openai import OpenAI, named
 from tailrace.serve.exchange import Exchange
@@ -64,6 +66,10 @@ class OpenAIChat(OpenAI):
                 self.check_text(content, f"messages.{i}.content", empty=True)
             elif content is not None and not isinstance(content, list):
                 raise InputError(f"`messages.{i}.content` must be a string or a list of parts.")
+        try:
+            orjson.dumps(body)
+        except orjson.JSONEncodeError as fault:
+            raise InputError(f"The body cannot be passed on: {fault}.") from fault
 
     @staticmethod
     def _words(error: TailraceError) -> dict[str, Any]:
