@@ -84,7 +84,9 @@ def test_embeddings_come_in_order_under_our_name_and_are_remembered(house):
     for entry, text in zip(body["data"], ["a", "bb", "ccc"], strict=True):
         length = sum(x * x for x in vector(text)) ** 0.5
         assert entry["embedding"] == pytest.approx([x / length for x in vector(text)], abs=1e-6)
-    assert house.embed("bb").headers["x-cache"] == "hit"
+    again = house.embed("bb")
+    assert again.status_code == 200, again.text
+    assert again.headers["x-cache"] == "hit"
     assert house.far.asked[0].path == "/v1/embeddings"
     assert house.far.asked[0].headers["authorization"] == f"Bearer {KEY}"
     assert {asked.body["model"] for asked in house.far.asked} == {"far-embed"}
@@ -319,10 +321,9 @@ def test_nobody_there(monkeypatch):
 def test_a_stream_holds_its_slot_and_a_hang_up_gives_it_back(house):
     house.lane("talk").slots = 1
     house.far.steps.append(Step(pieces=events(*["word"] * 400), between_s=0.05))
-    began = threading.Event()
     with house.client.stream("POST", "/v1/chat/completions", json=talk("x", stream=True)) as answer:
-        next(answer.iter_bytes())
-        began.set()
+        pieces = answer.iter_bytes()
+        next(pieces)
         assert house.lane("talk").running == 1
     house.far.until(lambda: house.far.hung_up == 1)
     house.far.until(lambda: house.lane("talk").running == 0)
@@ -425,3 +426,29 @@ def test_the_key_is_in_no_log_no_answer_and_no_settings(far, monkeypatch, caplog
     assert all(KEY not in answer for answer in answers)
     assert KEY not in caplog.text
     assert all(KEY not in str(record.__dict__) for record in caplog.records)
+
+
+# -- the real client --------------------------------------------------------------------------
+
+
+def test_the_openai_client_sees_nothing_but_openai(house):
+    openai = pytest.importorskip("openai", reason="the openai client is not installed")
+    base = f"{house.client.base_url}/v1".replace("//v1", "/v1")
+    plain = httpx.Client(trust_env=False)
+    with openai.OpenAI(base_url=base, api_key="x", max_retries=0, http_client=plain) as client:
+        made = client.embeddings.create(model="far", input=["a", "bb"])
+        assert len(made.data[1].embedding) == 4
+        said: Any = [{"role": "user", "content": "abc"}]
+        whole = client.chat.completions.create(model="talk", messages=said)
+        assert whole.choices[0].message.content == "cba"
+        chunks = client.chat.completions.create(model="talk", messages=said, stream=True)
+        words = [chunk.choices[0].delta.content for chunk in chunks]
+        assert words == ["one", "two", "three"]
+        house.far.steps.append(Step(429, {"Retry-After": "30"}))
+        with pytest.raises(openai.RateLimitError):
+            client.chat.completions.create(model="talk", messages=said)
+        house.lane("talk")._paused_until = 0.0
+        house.far.steps.append(Step(pieces=events("one")[:1], reset=True))
+        broken = client.chat.completions.create(model="talk", messages=said, stream=True)
+        with pytest.raises(openai.APIError, match="broke off"):
+            list(broken)
