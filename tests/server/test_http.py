@@ -484,13 +484,16 @@ def test_streams_are_bounded_and_their_places_come_back() -> None:
     with serving(seconds=0.0, naive__enabled=False, server__streams_max=3) as box:
         with box.client() as client:
             open_streams = [client.send(_stream(client), stream=True) for _ in range(3)]
-            reading = [answer.iter_raw() for answer in open_streams]  # one that is dropped hangs up
+            reading = [answer.iter_raw() for answer in open_streams]
             for pieces in reading:
                 next(pieces)
-            refused = client.get("/api/events")
+            refused = client.send(_stream(client), stream=True)
+            assert refused.status_code == 429
+            refused.read()
             problem_of(refused, 429, "rate-limited")
             assert int(refused.headers["retry-after"]) >= 1
-            open_streams[0].close()
+            for answer in open_streams:
+                answer.close()
         for _ in range(100):
             with box.client() as client, client.stream("GET", "/api/events") as answer:
                 if answer.status_code == 200:

@@ -302,7 +302,6 @@ def test_a_lane_that_is_full_of_others_delays_a_ticket_but_never_loses_it() -> N
     assert ticket.result == "read x"
 
 
-@pytest.mark.xfail(reason="the desk drops the latest start that the policies allow")
 def test_a_ticket_that_outwaits_the_doors_queue_timeout_fails_with_its_code() -> None:
     async def main(clock: VirtualLoop) -> tuple[Ticket, Ticket]:
         policies = [WaitingRoom(20), QueueTimeoutPolicy(2.5)]

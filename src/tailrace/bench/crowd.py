@@ -6,7 +6,7 @@ For the ticket door each caller then asks for its ticket until it is done. Speak
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -76,7 +76,7 @@ async def _connections(url: str, count: int) -> AsyncIterator[list[Connection]]:
 
 async def fire(
     url: str, door: str, texts: Sequence[str], *, patience_s: float = 300.0
-) -> AsyncIterator[Caller]:
+) -> AsyncGenerator[Caller, None]:
     """Send all texts to `door` of the API at `url` (".../api") at once; yield callers as news comes.
 
     The ticket door yields a caller twice: with its ticket, and when it is done. `patience_s` bounds the
@@ -127,6 +127,8 @@ async def _call(
     try:
         response = await connection.request("POST", base + DOORS[door], body, JSON)
         _note(caller, response, start)
+        if caller.status < 300 and not _plausible(caller.body, door):
+            raise ValueError(response.body[:40])
         if door == "queue" and caller.status == 202:
             caller.ticket = caller.body
             news.put_nowait(replace(caller))
@@ -135,8 +137,21 @@ async def _call(
         caller.error = f"hung up: {error}"
     except (ValueError, KeyError, TypeError) as error:
         caller.error = f"this is no answer of a review box: {error!r}"
+        caller.body = caller.ticket = None
     caller.done = True
     news.put_nowait(replace(caller))
+
+
+def _plausible(body: Any, door: str) -> bool:
+    """Whether this is the body of a good answer at all: somebody else may listen at the address."""
+    if not isinstance(body, dict):
+        return False
+    if door == "queue":
+        return {"job_id", "status"} <= body.keys()
+    topics = body.get("topics")
+    return isinstance(topics, list) and all(
+        isinstance(topic, dict) and {"label", "score"} <= topic.keys() for topic in topics
+    )
 
 
 def _note(caller: Caller, response: Response, start: float) -> None:

@@ -53,12 +53,16 @@ class Connection:
     @classmethod
     async def open(cls, url: str, connect_timeout_s: float = 5.0) -> "Connection":
         """Connect to the host of `url`; raises CannotConnect."""
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+            port = parts.port or 80
+        except ValueError as error:
+            raise CannotConnect(f"{url} is not an address: {error}") from error
         if parts.scheme != "http" or not parts.hostname:
             raise CannotConnect(f"{url} is not an http:// address")
         try:
             async with asyncio.timeout(connect_timeout_s):
-                reader, writer = await asyncio.open_connection(parts.hostname, parts.port or 80)
+                reader, writer = await asyncio.open_connection(parts.hostname, port)
         except (OSError, TimeoutError) as error:
             raise CannotConnect(f"nobody answers at {parts.netloc}: {error}") from error
         return cls(parts.netloc, reader, writer)

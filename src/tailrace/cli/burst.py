@@ -5,6 +5,7 @@ import json
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
@@ -110,7 +111,9 @@ def _table(callers: list[Caller]) -> Table:
 
 def _answer(row: dict[str, Any]) -> str:
     if not row["status"]:
-        return f"[red]{row['error'] or 'no answer'}[/]"
+        return f"[red]{escape(row['error'] or 'no answer')}[/]"
+    if row["error"]:
+        return f"[red]{row['status']} · {escape(row['error'])}[/]"
     words = [str(row["status"])]
     if row["retry_after_s"] and row["status"] >= 400:
         words.append(f"come back in {row['retry_after_s']} s")

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from tailrace.serve.settings import BadConfiguration
@@ -20,7 +21,7 @@ err = Console(stderr=True, highlight=False)
 
 def fail(message: str) -> NoReturn:
     """One line on standard error, exit code 2."""
-    err.print(f"[bold red]tailrace:[/] {message}", soft_wrap=True)
+    err.print(f"[bold red]tailrace:[/] {escape(message)}", soft_wrap=True)
     raise typer.Exit(2)
 
 
@@ -31,7 +32,7 @@ def fail_configuration(bad: BadConfiguration) -> NoReturn:
         f"[bold red]tailrace:[/] {count} mistake{'s' if count > 1 else ''} in the configuration"
     )
     for path, what in bad.mistakes:
-        err.print(f"  [bold]{path}[/]: {what}", soft_wrap=True)
+        err.print(f"  [bold]{escape(path)}[/]: {escape(what)}", soft_wrap=True)
     raise typer.Exit(2)
 
 

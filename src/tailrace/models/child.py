@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 LOOK_EVERY_S = 0.02
 """How often the memory of a busy child is read."""
 BACKOFF_S = (0.1, 0.5, 2.0, 10.0)
-"""Pauses before starting a child again that died before it was ready, growing to the last."""
+"""Pauses before starting a child again that died before anybody asked it, growing to the last."""
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 CHILD_ENVIRONMENT = {
@@ -156,45 +156,65 @@ class ChildModel:
     async def _keep(self) -> None:
         failures = 0
         while not self._stopping:
-            was_ready = await self._live()
-            failures = 0 if was_ready else failures + 1
+            was_of_use = await self._live()
+            failures = 0 if was_of_use else failures + 1
             self.restarts += 1
             self._events.emit(ChildRestarted(self.name, self.killed_because))
             if failures:
                 await asyncio.sleep(BACKOFF_S[min(failures, len(BACKOFF_S)) - 1])
 
     async def _live(self) -> bool:
-        """One life of the child, from start to death; returns whether it was ever ready."""
+        """One life of the child, from start to death; returns whether it was ever asked anything."""
         self._over_limit = False
-        began = time.monotonic()
-        ours, theirs = socket.socketpair()
-        with theirs:
-            self._process = await asyncio.create_subprocess_exec(
-                *self._command,
-                "--fd",
-                str(theirs.fileno()),
-                pass_fds=[theirs.fileno()],
-                stdin=asyncio.subprocess.DEVNULL,
-                env={**os.environ, **CHILD_ENVIRONMENT},
-            )
-        reader, self._writer = await asyncio.open_unix_connection(sock=ours)
-        was_ready = False
+        began, asked = time.monotonic(), self._number
         try:
-            while True:
-                size = HEADER.unpack(await reader.readexactly(HEADER.size))[0]
-                message = orjson.loads(await reader.readexactly(size))
-                if message.get("ready"):
-                    was_ready = True
-                    self.start_s = time.monotonic() - began
-                    self._ready.set()
-                else:
-                    self._answer(message)
+            reader, process = await self._spawn()
+        except OSError as error:
+            self.killed_because = "crash"
+            log.warning("child %s cannot be started: %s", self.name, error)
+            return False
+        try:
+            await self._hear(reader, began)
         except (asyncio.IncompleteReadError, ConnectionError):
-            status = await self._process.wait()
-            self._explain(status)
+            self._explain(await process.wait())
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            log.warning("child %s speaks another language: %r", self.name, error)
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+            self.killed_because = "crash"
         finally:
             self._let_go()
-        return was_ready
+        return self._number > asked
+
+    async def _spawn(self) -> tuple[asyncio.StreamReader, asyncio.subprocess.Process]:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self._process = process = await asyncio.create_subprocess_exec(
+                    *self._command,
+                    "--fd",
+                    str(theirs.fileno()),
+                    pass_fds=[theirs.fileno()],
+                    stdin=asyncio.subprocess.DEVNULL,
+                    env={**os.environ, **CHILD_ENVIRONMENT},
+                )
+            except BaseException:
+                ours.close()
+                raise
+        reader, self._writer = await asyncio.open_unix_connection(sock=ours)
+        return reader, process
+
+    async def _hear(self, reader: asyncio.StreamReader, began: float) -> None:
+        """Take in what the child says, until it says no more."""
+        while True:
+            size = HEADER.unpack(await reader.readexactly(HEADER.size))[0]
+            message = orjson.loads(await reader.readexactly(size))
+            if message.get("ready"):
+                self.start_s = time.monotonic() - began
+                self._ready.set()
+            else:
+                self._answer(message)
 
     def _answer(self, message: dict[str, Any]) -> None:
         waiting = self._pending.get(message["number"])

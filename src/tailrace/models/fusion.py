@@ -68,7 +68,7 @@ class Fusion:
         """Fused logits of one text, from its pair logits and its own vector."""
         found = self._weights
         left = _unit(text - found.mean_review) @ found.matrix
-        right = np.stack([self._label(label) for label in labels])
+        right = np.array([self._label(label) for label in labels], np.float32).reshape(-1, left.size)
         bilinear = found.scale * (right @ left) + found.bias
         mixed = found.weight * logits / found.std_ce + (1 - found.weight) * bilinear / found.std_bi
         return np.asarray(found.platt[0] * mixed + found.platt[1], np.float32)

@@ -71,7 +71,10 @@ def open_cross_encoder(
     second = None
     if fusion is not None:
         embedder = open_embedder(
-            f"package:{PACKAGE}", threads=own, progress=progress, cache_dir=cache_dir
+            f"package:{PACKAGE}",
+            threads=own,
+            progress=lambda what, share: progress(what, 0.92 + 0.02 * share),
+            cache_dir=cache_dir,
         )
         second = SecondOpinion(_fusion(fusion, embedder), embedder)
         mixed = hashlib.sha256(fusion + embedder.info.fingerprint.encode()).hexdigest()[:16]

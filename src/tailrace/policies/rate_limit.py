@@ -8,6 +8,9 @@ from tailrace.core.errors import RateLimited
 from tailrace.core.events import Settled
 from tailrace.core.work import Work
 
+CALLER_CHARS_MAX = 200
+"""Of a longer name only the beginning counts."""
+
 
 class RateLimit:
     """At most `per_second` asks a second for each caller, `burst` at once.
@@ -24,10 +27,11 @@ class RateLimit:
 
     def admit(self, work: Work, view: LaneView) -> float:
         """Any start will do; raises RateLimited with the time until the next ask is allowed."""
-        tokens, at = self._buckets.pop(work.caller, (float(self.burst), view.now))
+        caller = work.caller[:CALLER_CHARS_MAX]
+        tokens, at = self._buckets.pop(caller, (float(self.burst), view.now))
         tokens = min(float(self.burst), tokens + (view.now - at) * self.per_second)
         allowed = tokens >= 1.0
-        self._buckets[work.caller] = (tokens - 1.0 if allowed else tokens, view.now)
+        self._buckets[caller] = (tokens - 1.0 if allowed else tokens, view.now)
         while len(self._buckets) > self.callers_max:
             self._buckets.popitem(last=False)
         if not allowed:

@@ -1,5 +1,6 @@
 """Reading a request's body: bounded, JSON, and with errors that say what is wrong with it."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -7,7 +8,10 @@ import orjson
 from starlette.requests import Request
 
 from tailrace.core.errors import InputError
-from tailrace.serve.problems import InvalidJson, TooLarge, WrongContentType
+from tailrace.serve.problems import BodyTimeout, InvalidJson, TooLarge, WrongContentType
+
+BODY_S_MAX = 10.0
+"""How long a caller may take to send a body."""
 
 
 async def read_json(request: Request, bytes_max: int) -> dict[str, Any]:
@@ -28,18 +32,22 @@ async def read_json(request: Request, bytes_max: int) -> dict[str, Any]:
 
 
 async def read_bytes(request: Request, bytes_max: int) -> bytes:
-    """The raw body; raises TooLarge as soon as it is known to be too large."""
+    """The raw body; raises TooLarge as soon as it is known, and BodyTimeout."""
     error = TooLarge(f"The body may have {bytes_max} bytes.")
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and (len(declared) > 18 or int(declared) > bytes_max):
         raise error
     pieces: list[bytes] = []
     size = 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > bytes_max:
-            raise error
-        pieces.append(piece)
+    try:
+        async with asyncio.timeout(BODY_S_MAX):
+            async for piece in request.stream():
+                size += len(piece)
+                if size > bytes_max:
+                    raise error
+                pieces.append(piece)
+    except TimeoutError:
+        raise BodyTimeout(f"The body did not come within {BODY_S_MAX:g} s.") from None
     return b"".join(pieces)
 
 

@@ -20,6 +20,7 @@ STATUS: dict[str, tuple[int, str]] = {
     "too-many-items": (422, "Too many items"),
     "invalid-json": (400, "The body is not JSON"),
     "wrong-content-type": (415, "The content type is not JSON"),
+    "body-timeout": (408, "The body did not come in time"),
     "too-large": (413, "The body is too large"),
     "rate-limited": (429, "Too many requests from this caller"),
     "lane-full": (429, "The line is full"),
@@ -60,6 +61,12 @@ class WrongContentType(InputError):
     """The content type must be application/json."""
 
     code = "wrong-content-type"
+
+
+class BodyTimeout(InputError):
+    """The body did not come in time."""
+
+    code = "body-timeout"
 
 
 class TooLarge(InputError):

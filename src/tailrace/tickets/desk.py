@@ -89,8 +89,8 @@ class Desk:
         if self._closing:
             raise Draining
         work = Work(body, stamps, door=self.door, cost=cost, caller=caller, deadline=deadline)
-        self.admission.admit(work, self.view(work))
-        ticket = self.ledger.submit(body, cost, self._clock.now())
+        latest_start = self.admission.admit(work, self.view(work))
+        ticket = self.ledger.submit(body, cost, self._clock.now(), latest_start=latest_start)
         self._lane.events.emit(Admitted(self._lane.name, self.door))
         self._lane.events.emit(TicketMoved(None, State.QUEUED))
         self._arrived.set()
@@ -160,7 +160,7 @@ class Desk:
         work = Work(ticket.body, Stamps(ticket.submitted), door=self.door, cost=ticket.cost)
         self._running = (ticket, work)
         try:
-            outcome = Outcome(result=await self._lane.do(work))
+            outcome = Outcome(result=await self._lane.do(work, ticket.latest_start))
         except (LaneFull, Draining):
             # The lane, not the ticket, is at its end: it was taken in and keeps its place.
             if self.ledger.release(ticket.id, claim.token):

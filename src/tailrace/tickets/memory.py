@@ -3,6 +3,7 @@
 import secrets
 from collections import OrderedDict
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from tailrace.tickets.port import (
@@ -35,9 +36,16 @@ class MemoryLedger:
         self._expired: OrderedDict[str, None] = OrderedDict()
         self._number = 0
 
-    def submit(self, body: Any, cost: float, now: float, outcome: Outcome | None = None) -> Ticket:
+    def submit(
+        self,
+        body: Any,
+        cost: float,
+        now: float,
+        outcome: Outcome | None = None,
+        latest_start: float = inf,
+    ) -> Ticket:
         """Enter a ticket; its number cannot be guessed."""
-        ticket = Ticket(secrets.token_urlsafe(16), body, cost, State.QUEUED, now)
+        ticket = Ticket(secrets.token_urlsafe(16), body, cost, State.QUEUED, now, latest_start)
         self._number += 1
         self._entries[ticket.id] = entry = _Entry(ticket, self._number)
         if outcome is None:

@@ -6,6 +6,7 @@ tickets for a time; a claim's token makes finishing a compare-and-set.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf
 from typing import Any, Protocol
 
 from tailrace.core.errors import TailraceError
@@ -57,6 +58,8 @@ class Ticket:
     cost: float
     state: State
     submitted: float
+    latest_start: float = inf
+    """The moment after which the ticket fails instead of being started."""
     finished: float | None = None
     result: Any = None
     error: TailraceError | None = None
@@ -88,7 +91,14 @@ class Outcome:
 class Ledger(Protocol):
     """Tickets in order of submission. Every method is atomic."""
 
-    def submit(self, body: Any, cost: float, now: float, outcome: Outcome | None = None) -> Ticket:
+    def submit(
+        self,
+        body: Any,
+        cost: float,
+        now: float,
+        outcome: Outcome | None = None,
+        latest_start: float = inf,
+    ) -> Ticket:
         """Enter a ticket at the end of the line, or as done where the outcome is known already."""
 
     def claim(self, now: float, lease_s: float) -> Claim | None:

@@ -6,6 +6,7 @@ the browser. One line of JSON per news of a caller, and one at the end.
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 import orjson
@@ -22,7 +23,7 @@ from tailrace.serve.problems import Answer
 
 CALLERS_MAX = 60
 CROWDS_MAX = 2
-RETRY_AFTER_S = 5.0
+BACK_S = 5.0
 """When to come back who found that many crowds on their way."""
 MEDIA_TYPE = "application/x-ndjson"
 
@@ -39,10 +40,9 @@ def crowd_routes(box: ReviewBox) -> APIRouter:
             with exchange.part("parse"):
                 asked.update(await _asked(box, request))
                 if going.locked():
-                    raise LaneFull(
-                        f"{CROWDS_MAX} crowds are on their way; try again after them.",
-                        retry_after_s=RETRY_AFTER_S,
-                    )
+                    full = LaneFull(f"{CROWDS_MAX} crowds are on their way; come after them.")
+                    full.back_s = (BACK_S, BACK_S)
+                    raise full
             return Answer(200, b"", {})
 
         made = await answer(request, box.clock, read)
@@ -81,8 +81,10 @@ async def _lines(
             box.cache.clear()
         if box.child is not None:
             box.child.peak_bytes = box.child.resident_bytes
-        async for caller in fire(f"http://{netloc}:{port}/api", asked["door"], asked["texts"]):
-            yield orjson.dumps(_line(caller)) + b"\n"
+        url = f"http://{netloc}:{port}/api"
+        async with aclosing(fire(url, asked["door"], asked["texts"])) as callers:
+            async for caller in callers:
+                yield orjson.dumps(_line(caller)) + b"\n"
         peak = box.child.peak_bytes if box.child else 0
         yield orjson.dumps({"end": True, "rss_peak_bytes": peak}) + b"\n"
 
