@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -131,9 +132,14 @@ class ScriptedUpstream:
         await writer.drain()
         return True
 
-    async def serve(self, started: Callable[[asyncio.AbstractEventLoop], None]) -> None:
-        server = await asyncio.start_server(self._connection, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    async def serve(
+        self,
+        started: Callable[[asyncio.AbstractEventLoop], None],
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        server = await asyncio.start_server(self._connection, "127.0.0.1", 0, ssl=tls)
+        scheme, host = ("http", "127.0.0.1") if tls is None else ("https", "localhost")
+        self.url = f"{scheme}://{host}:{server.sockets[0].getsockname()[1]}/v1"
         self.stop = asyncio.Event()
         started(asyncio.get_running_loop())
         await self.stop.wait()
@@ -179,7 +185,7 @@ def events(*words: str) -> list[bytes]:
 
 
 @contextlib.contextmanager
-def upstream() -> Iterator[ScriptedUpstream]:
+def upstream(tls: ssl.SSLContext | None = None) -> Iterator[ScriptedUpstream]:
     """One upstream in a thread."""
     scripted, started = ScriptedUpstream(), threading.Event()
     loops: list[asyncio.AbstractEventLoop] = []
@@ -188,7 +194,7 @@ def upstream() -> Iterator[ScriptedUpstream]:
         loops.append(loop)
         started.set()
 
-    thread = threading.Thread(target=lambda: asyncio.run(scripted.serve(up)), name="upstream")
+    thread = threading.Thread(target=lambda: asyncio.run(scripted.serve(up, tls)), name="upstream")
     thread.start()
     assert started.wait(10)
     try:

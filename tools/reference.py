@@ -18,6 +18,7 @@ from prometheus_client.metrics_core import Metric
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from tailrace.apps.api.remote_settings import AdaptiveSettings, RemoteOffer, TimeoutSettings
 from tailrace.apps.review.app import event_stream, review_app
 from tailrace.apps.review.box import ReviewBox
 from tailrace.apps.review.settings import BoxSettings, NaiveSettings
@@ -32,6 +33,7 @@ from tailrace.wire.problem import TYPE_PREFIX
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
+HOWTO_REMOTE = ROOT / "docs" / "howto" / "remote.md"
 
 TYPES = {int: "whole number", float: "number", bool: "true or false", str: "text", Path: "path"}
 SIGNS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
@@ -108,6 +110,11 @@ BOUNDING_CONSTANTS = (
         "BACKOFF_S",
         "pauses before a child that never got ready is tried again",
     ),
+    ("tailrace.models.upstream", "ANSWER_BYTES_MAX", "bytes of an upstream's answer read whole"),
+    ("tailrace.models.upstream", "SAID_CHARS_MAX", "characters of an upstream's words in an error"),
+    ("tailrace.models.upstream", "PAUSE_S", "seconds of pause after a refusal that names none"),
+    ("tailrace.models.upstream", "PAUSE_S_MAX", "seconds of pause that an upstream is believed"),
+    ("tailrace.models.remote", "AHEAD", "pieces of a stream read before the caller took them"),
     ("tailrace.models.chunks", "CHUNK_TOKENS", "padded tokens in one sub-batch"),
     ("tailrace.models.threads", "NICE", "niceness of inference threads"),
 )
@@ -163,7 +170,9 @@ def type_words(annotation: Any) -> str:
         return " or ".join(f"`{value!r}`".replace("'", '"') for value in get_args(annotation))
     if origin in {Union, types.UnionType}:
         some = [a for a in get_args(annotation) if a is not type(None)]
-        return type_words(some[0]) if len(some) == 1 else "policy"
+        if len(some) == 1:
+            return type_words(some[0])
+        return "whole number or table" if int in some else "policy"
     if origin is tuple:
         return f"list of {'policies' if len(get_args(annotation)) > 1 else 'values'}"
     return TYPES[annotation]
@@ -176,6 +185,8 @@ def default_of(field: FieldInfo) -> str:
     value = field.get_default(call_default_factory=True)
     if value is None:
         return "none"
+    if isinstance(value, BaseModel):
+        return "see below"
     if isinstance(value, tuple):
         return "`[]`" if not value else "see below"
     return f"`{json.dumps(value)}`"
@@ -254,6 +265,18 @@ def configuration() -> str:
         (kind,) = get_args(model.model_fields["kind"].annotation)
         lines += ["", f"### {kind}", "", summary(model), "", *setting_rows(model)]
     return "\n".join(lines) + "\n"
+
+
+def remote_settings() -> str:
+    """The settings of models elsewhere."""
+    lines = []
+    for heading, model in (
+        ('`[[models]]` with `kind = "remote-..."`', RemoteOffer),
+        ("`timeouts`", TimeoutSettings),
+        ("`slots`, where they are found", AdaptiveSettings),
+    ):
+        lines += [f"### {heading}", "", summary(model), "", *setting_rows(model), ""]
+    return "\n".join(lines).strip()
 
 
 def _is_table(field: FieldInfo) -> bool:
@@ -377,6 +400,9 @@ def pages() -> dict[Path, str]:
     return {
         REFERENCE / "configuration.md": configuration(),
         REFERENCE / "http.md": block(block(http, "entries", entries()), "errors", errors()),
+        HOWTO_REMOTE: block(
+            HOWTO_REMOTE.read_text(encoding="utf-8"), "settings", remote_settings()
+        ),
         REFERENCE / "metrics.md": block(
             (REFERENCE / "metrics.md").read_text(encoding="utf-8"), "metrics", metrics()
         ),

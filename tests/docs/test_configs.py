@@ -5,17 +5,27 @@ import tomllib
 import pytest
 from documents import ROOT, reference
 
+from tailrace.apps.api.server import ApiServer
+from tailrace.apps.api.settings import ApiSettings
 from tailrace.apps.review.settings import BoxSettings
 from tailrace.models.source import HubSource, parse_source
 from tailrace.serve.settings import load
 
-CONFIGS = sorted((ROOT / "configs").glob("*.toml"))
+API_CONFIGS = [ROOT / "configs" / "remote.toml"]
+CONFIGS = sorted(set((ROOT / "configs").glob("*.toml")) - set(API_CONFIGS))
 
 
 @pytest.mark.parametrize("file", CONFIGS, ids=[file.name for file in CONFIGS])
 def test_loads(file):
     settings = load(BoxSettings, file, environ={})
     parse_source(settings.model.source)
+
+
+@pytest.mark.parametrize("file", API_CONFIGS, ids=[file.name for file in API_CONFIGS])
+def test_a_configuration_of_the_model_server_loads_and_its_fallbacks_fit(file, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "only-for-this-test")
+    settings = load(ApiSettings, file, environ={})
+    ApiServer(settings, lambda what, share: None).threads.close()
 
 
 def test_the_long_one_equals_the_defaults():

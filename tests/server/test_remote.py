@@ -1,6 +1,9 @@
 """Models elsewhere, end to end: our server in front of a scripted upstream, a client in front of ours."""
 
 import logging
+import shutil
+import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,11 +12,11 @@ from typing import Any
 import httpx
 import orjson
 import pytest
-from boxes import parts_of
-from upstream import ScriptedUpstream, Step, events, serving_api, upstream, vector
 
+from boxes import parts_of
 from tailrace.apps.api.server import ApiServer
 from tailrace.apps.api.settings import ApiSettings
+from upstream import ScriptedUpstream, Step, events, serving_api, upstream, vector
 
 KEY = "sk-secret-0123456789"
 QUICK = {"connect_s": 5.0, "first_byte_s": 0.4, "between_bytes_s": 0.4, "total_s": 30.0}
@@ -120,9 +123,9 @@ def test_the_stages_upstream_are_parts_that_add_up(house):
 def test_a_name_is_looked_up_in_a_stage_of_its_own(far, monkeypatch):
     url = far.url.replace("127.0.0.1", "localhost")
     far_offer = {**offers(url)[0], "key_env": None}
-    with serving_api(ApiSettings.model_validate({"models": [far_offer]})) as (ours, server):
-        with httpx.Client(base_url=ours, trust_env=False) as client:
-            answer = client.post("/v1/embeddings", json={"input": "a"})
+    settings = ApiSettings.model_validate({"models": [far_offer]})
+    with serving_api(settings) as (ours, _):
+        answer = httpx.post(f"{ours}/v1/embeddings", json={"input": "a"}, trust_env=False)
     assert list(parts_of(answer.headers))[-8:-1] == [
         *("dns", "connect", "send", "first-byte", "transfer", "post", "handover"),
     ]  # fmt: skip
@@ -308,9 +311,8 @@ def test_slow_but_steady_is_only_bounded_by_the_total(far, monkeypatch):
 def test_nobody_there(monkeypatch):
     monkeypatch.setenv("FAR_KEY", KEY)
     made = offers("http://127.0.0.1:9/v1")
-    with serving_api(ApiSettings.model_validate({"models": made})) as (url, server):
-        with httpx.Client(base_url=url, trust_env=False) as client:
-            answer = client.post("/v1/chat/completions", json=talk("x"))
+    with serving_api(ApiSettings.model_validate({"models": made})) as (url, _):
+        answer = httpx.post(f"{url}/v1/chat/completions", json=talk("x"), trust_env=False)
     error_of(answer, 502, "upstream-failed")
     assert "connect" in parts_of(answer.headers)
 
@@ -426,6 +428,46 @@ def test_the_key_is_in_no_log_no_answer_and_no_settings(far, monkeypatch, caplog
     assert all(KEY not in answer for answer in answers)
     assert KEY not in caplog.text
     assert all(KEY not in str(record.__dict__) for record in caplog.records)
+
+
+def test_tls_is_a_stage_of_its_own_and_a_stranger_is_not_trusted(tmp_path, monkeypatch):
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    subprocess.run([*command, "-keyout", key, "-out", cert], check=True, capture_output=True)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(cert, key)
+    monkeypatch.setenv("FAR_KEY", KEY)
+    with upstream(tls) as far:
+        for trusted in (True, False):
+            if trusted:
+                monkeypatch.setenv("SSL_CERT_FILE", str(cert))
+            else:
+                monkeypatch.delenv("SSL_CERT_FILE")
+            settings = ApiSettings.model_validate({"models": offers(far.url)})
+            with serving_api(settings) as (url, server):
+                house = House(url, server, far)
+                with house.client:
+                    answer = house.chat("abc")
+            assert answer.status_code == (200 if trusted else 502), answer.text
+            assert "tls" in parts_of(answer.headers)
+    assert len(far.asked) == 1, "the key is not shown to a stranger"
+
+
+def test_many_who_hang_up_leave_no_connection_behind(house):
+    house.far.always = Step(before_head_s=60)
+    for _ in range(12):
+        with pytest.raises(httpx.ReadTimeout):
+            house.client.post("/v1/chat/completions", json=talk("x"), timeout=0.1)
+    house.far.until(lambda: house.far.hung_up == 12)
+    house.far.until(lambda: house.lane("talk").running == 0)
+    house.far.always = None
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(house.chat, "abcdefgh"))
+    assert {answer.status_code for answer in answers} == {200}
+    assert house.far.inside == 0
 
 
 # -- the real client --------------------------------------------------------------------------

@@ -6,13 +6,13 @@ from typing import Any
 
 import httpx
 import pytest
-from boxes import parts_of
-from upstream import ScriptedUpstream, Step, serving_api, upstream
 
+from boxes import parts_of
 from tailrace.apps.api.server import ApiServer
 from tailrace.apps.api.settings import ApiSettings
 from tailrace.core.errors import TailraceError
 from tailrace.serve.settings import BadConfiguration
+from upstream import ScriptedUpstream, Step, serving_api, upstream
 
 
 @pytest.fixture

@@ -164,7 +164,9 @@ class ServedModel:
         keys = [self._key(item) for item in items]
         with exchange.part("cache"):
             known = [self.cache.get(key) for key in keys]
-            self.lane.events.emit(CacheLookup(self.door.name, not any(value is None for value in known)))
+            self.lane.events.emit(
+                CacheLookup(self.door.name, not any(value is None for value in known))
+            )
         missing = [i for i, value in enumerate(known) if value is None]
         works: list[Work] = []
         if missing:
