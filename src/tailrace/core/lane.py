@@ -41,11 +41,10 @@ Runner = Callable[[Sequence[Any], StagedRun], Awaitable[Sequence[Any]]]
 PLANNED_MAX = 100
 """Up to so many waiting are planned run by run."""
 
-ON_MODEL = (
-    *("tokenize", "infer", "post"),
-    *("dns", "connect", "tls", "send", "first-byte", "transfer"),
-)
-"""The parts that are the model's own time, a local and a remote one's."""
+ON_MODEL = ("tokenize", "infer", "post")
+"""The parts that are the model's own time."""
+ELSEWHERE = ("dns", "connect", "tls", "send", "first-byte", "transfer")
+"""The parts of the time with a model elsewhere."""
 
 
 class Lane:
@@ -304,7 +303,7 @@ class Lane:
 
     def _tell(self, work: Work, outcome: str) -> None:
         parts = work.stamps.parts()
-        service_s = sum(parts.get(part, 0.0) for part in ON_MODEL)
+        service_s = sum(parts.get(part, 0.0) for part in (*ON_MODEL, *ELSEWHERE))
         waited_s = parts.get("wait", 0.0) + parts.get("batch", 0.0)
         settled = Settled(self.name, work.door, outcome, waited_s, service_s, work.batch_size)
         self.events.emit(settled)
