@@ -20,7 +20,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from tailrace.apps.api.app import dialects as all_dialects
-from tailrace.apps.api.settings import ApiSettings, ModelOffer
+from tailrace.apps.api.remote_settings import AdaptiveSettings, RemoteOffer, TimeoutSettings
+from tailrace.apps.api.settings import AnyOffer, ApiSettings, ModelOffer
 from tailrace.apps.review.app import event_stream, review_app
 from tailrace.apps.review.box import ReviewBox
 from tailrace.apps.review.settings import BoxSettings, NaiveSettings
@@ -44,6 +45,7 @@ from tailrace.wire.problem import TYPE_PREFIX
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
+HOWTO_REMOTE = ROOT / "docs" / "howto" / "remote.md"
 
 TYPES = {int: "whole number", float: "number", bool: "true or false", str: "text", Path: "path"}
 SIGNS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
@@ -121,6 +123,11 @@ BOUNDING_CONSTANTS = (
         "BACKOFF_S",
         "pauses before a child that never got ready is tried again",
     ),
+    ("tailrace.models.upstream", "ANSWER_BYTES_MAX", "bytes of an upstream's answer read whole"),
+    ("tailrace.models.upstream", "SAID_CHARS_MAX", "characters of an upstream's words in an error"),
+    ("tailrace.models.upstream", "PAUSE_S", "seconds of pause after a refusal that names none"),
+    ("tailrace.models.upstream", "PAUSE_S_MAX", "seconds of pause that an upstream is believed"),
+    ("tailrace.models.remote", "AHEAD", "pieces of a stream read before the caller took them"),
     ("tailrace.models.chunks", "CHUNK_TOKENS", "padded tokens in one sub-batch"),
     ("tailrace.models.threads", "NICE", "niceness of inference threads"),
 )
@@ -176,10 +183,12 @@ def type_words(annotation: Any) -> str:
         return " or ".join(f"`{value!r}`".replace("'", '"') for value in get_args(annotation))
     if origin in {Union, types.UnionType}:
         some = [a for a in get_args(annotation) if a is not type(None)]
-        return type_words(some[0]) if len(some) == 1 else "policy"
+        if len(some) == 1:
+            return type_words(some[0])
+        return "whole number or table" if int in some else "policy"
     if origin is tuple:
-        names = {str: "texts", ModelOffer: "models"}
-        return f"list of {names.get(get_args(annotation)[0], 'policies')}"
+        of = get_args(annotation)[0]
+        return f"list of {'texts' if of is str else 'models' if of == AnyOffer else 'policies'}"
     return TYPES[annotation]
 
 
@@ -190,6 +199,8 @@ def default_of(field: FieldInfo, given: Any = None) -> str:
     value = field.get_default(call_default_factory=True) if given is None else given
     if value is None:
         return "none"
+    if isinstance(value, BaseModel):
+        return "see below"
     if isinstance(value, tuple):
         return "`[]`" if not value else "see below"
     return f"`{json.dumps(value)}`"
@@ -308,6 +319,18 @@ def model_server() -> list[str]:
         "As the doors of the review box: `batch` and `policies`.",
         *table_sections(ApiSettings, filled=ApiSettings()),
     ]
+
+
+def remote_settings() -> str:
+    """The settings of models elsewhere."""
+    lines = []
+    for heading, model in (
+        ('`[[models]]` with `kind = "remote-..."`', RemoteOffer),
+        ("`timeouts`", TimeoutSettings),
+        ("`slots`, where they are found", AdaptiveSettings),
+    ):
+        lines += [f"### {heading}", "", summary(model), "", *setting_rows(model), ""]
+    return "\n".join(lines).strip()
 
 
 def _is_table(field: FieldInfo) -> bool:
@@ -470,6 +493,9 @@ def pages() -> dict[Path, str]:
         REFERENCE / "api.md": api,
         REFERENCE / "configuration.md": configuration(),
         REFERENCE / "http.md": block(block(http, "entries", entries()), "errors", errors()),
+        HOWTO_REMOTE: block(
+            HOWTO_REMOTE.read_text(encoding="utf-8"), "settings", remote_settings()
+        ),
         REFERENCE / "metrics.md": block(
             (REFERENCE / "metrics.md").read_text(encoding="utf-8"), "metrics", metrics()
         ),

@@ -5,22 +5,30 @@ import tomllib
 import pytest
 from documents import ROOT, reference
 
+from tailrace.apps.api.server import ApiServer
 from tailrace.apps.api.settings import ApiSettings, ModelOffer
 from tailrace.apps.review.settings import BoxSettings
 from tailrace.models.source import HubSource, parse_source
 from tailrace.serve.settings import load
 
-CONFIGS = sorted((ROOT / "configs").glob("*.toml"))
+API_CONFIGS = [ROOT / "configs" / "api.toml", ROOT / "configs" / "remote.toml"]
+CONFIGS = sorted(set((ROOT / "configs").glob("*.toml")) - set(API_CONFIGS))
 
 
 @pytest.mark.parametrize("file", CONFIGS, ids=[file.name for file in CONFIGS])
 def test_loads(file):
-    if file.name.startswith("api"):
-        sources = [offer.source for offer in load(ApiSettings, file, environ={}).models]
-    else:
-        sources = [load(BoxSettings, file, environ={}).model.source]
-    for source in sources:
-        parse_source(source)
+    settings = load(BoxSettings, file, environ={})
+    parse_source(settings.model.source)
+
+
+@pytest.mark.parametrize("file", API_CONFIGS, ids=[file.name for file in API_CONFIGS])
+def test_a_configuration_of_the_model_server_loads_and_its_fallbacks_fit(file, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "only-for-this-test")
+    settings = load(ApiSettings, file, environ={})
+    for offer in settings.models:
+        if isinstance(offer, ModelOffer):
+            parse_source(offer.source)
+    ApiServer(settings, lambda what, share: None).threads.close()
 
 
 LONG = pytest.mark.parametrize(

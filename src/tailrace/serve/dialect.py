@@ -24,7 +24,7 @@ from tailrace.serve.keys import Keys
 from tailrace.serve.problems import INTERNAL, STATUS, Answer, InvalidJson, problem_answer
 from tailrace.serve.schemas import Schema, taking
 from tailrace.serve.served import Answered, Terms
-from tailrace.wire.headers import X_BATCH_SIZE, X_CACHE
+from tailrace.wire.headers import X_BATCH_SIZE, X_CACHE, X_FALLBACK
 
 log = logging.getLogger(__name__)
 
@@ -225,4 +225,6 @@ def told(answered: Answered) -> dict[str, str]:
         headers[X_BATCH_SIZE] = str(answered.batch_size)
     if cut := sum(answered.truncated):
         headers[X_TRUNCATED] = str(cut)
+    if answered.fallback:
+        headers[X_FALLBACK] = answered.fallback
     return headers

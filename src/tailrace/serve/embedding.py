@@ -76,18 +76,8 @@ class ServedEmbedder:
         """
         items = await self._items(exchange, texts, prompt, left=left)
         answered = await self.served.answer(exchange, items, terms)
-        vectors = np.stack(answered.values)
-        full = vectors.shape[1]
-        if dimensions is not None:
-            if not 1 <= dimensions <= full:
-                raise InputError(f"`dimensions` must be 1 to {full} for {self.served.name}.")
-            vectors = vectors[:, :dimensions]
-        if normalize:
-            length = np.linalg.norm(vectors, axis=1, keepdims=True)
-            if not length.all():
-                raise BadOutput
-            vectors = vectors / length
-        return Embedded(np.ascontiguousarray(vectors, np.float32), answered)
+        vectors = unit(self.served.name, answered.values, dimensions, normalize=normalize)
+        return Embedded(vectors, answered)
 
     async def embed_tokens(
         self,
@@ -131,3 +121,21 @@ class ServedEmbedder:
             if sum(map(len, texts)) <= INLINE_CHARS:
                 return tokenize()
             return await exchange.unless_left(self.threads.call(tokenize))
+
+
+def unit(
+    name: str, values: Sequence[FloatArray], dimensions: int | None, *, normalize: bool
+) -> FloatArray:
+    """Vectors as they are answered: cut to `dimensions`, of unit length unless `normalize` is off."""
+    vectors = np.stack(values)
+    full = vectors.shape[1]
+    if dimensions is not None:
+        if not 1 <= dimensions <= full:
+            raise InputError(f"`dimensions` must be 1 to {full} for {name}.")
+        vectors = vectors[:, :dimensions]
+    if normalize:
+        length = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not length.all():
+            raise BadOutput
+        vectors = vectors / length
+    return np.ascontiguousarray(vectors, np.float32)

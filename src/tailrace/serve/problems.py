@@ -36,6 +36,12 @@ STATUS: dict[str, tuple[int, str]] = {
     "model-restarting": (502, "The model's process is starting again"),
     "model-unavailable": (503, "The model is not there"),
     "not-ready": (503, "Not ready yet"),
+    "model-busy": (429, "The model asks for a pause"),
+    "upstream-failed": (502, "The upstream failed"),
+    "upstream-timeout": (504, "The upstream took too long"),
+    "upstream-busy": (429, "The upstream refused"),
+    "upstream-paused": (429, "The upstream asked for a pause"),
+    "upstream-refused": (422, "The upstream cannot use the request"),
     "bad-output": (500, "The model gave no usable answer"),
     "unknown-model": (404, "No such model"),
     "wrong-kind": (400, "The model is of another kind"),
@@ -78,6 +84,10 @@ class Answer:
     status: int
     body: bytes
     headers: dict[str, str]
+
+    def response(self, headers: dict[str, str]) -> Response:
+        """What is sent, with the headers as they are by then."""
+        return Response(self.body, self.status, headers)
 
 
 def json_answer(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Answer:

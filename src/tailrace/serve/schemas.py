@@ -48,6 +48,19 @@ OPENAI_EMBEDDINGS = _object(
     dimensions=COUNT,
     input_type=WORD,
 )
+OPENAI_CHAT = _object(
+    ("messages",),
+    messages={
+        "type": "array",
+        "minItems": 1,
+        "items": {
+            "type": "object",
+            "properties": {"role": TEXT, "content": {"type": ["string", "array", "null"]}},
+            "required": ["role"],
+        },
+    },
+    stream=FLAG,
+)
 TEI_EMBED = _object(("inputs",), inputs=INPUTS, normalize=FLAG, dimensions=COUNT, **READING)
 TEI_RERANK = _object(
     ("query", "texts"),

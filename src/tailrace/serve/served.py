@@ -5,10 +5,10 @@ dialects call this and know nothing of lanes; this knows nothing of their shapes
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -76,6 +76,8 @@ class Answered:
     hits: int
     """Items whose answer was known."""
     batch_size: int
+    fallback: str = ""
+    """The model that answered in the place of the one asked for, if one did."""
 
     @property
     def tokens_total(self) -> int:
@@ -94,6 +96,45 @@ class Item:
     def truncated(self) -> bool:
         """Whether some of the text was left out."""
         return self.tokens.cut > 0
+
+    @property
+    def payload(self) -> "Item":
+        """What the runner is given: all of it, for the kind says what to ask of the model."""
+        return self
+
+    @property
+    def cost(self) -> float:
+        """What it costs: tokens."""
+        return float(len(self.tokens.ids))
+
+    @property
+    def key(self) -> Hashable:
+        """What tells this input from every other."""
+        return (self.kind, tuple(self.tokens.ids))
+
+
+class Input(Protocol):
+    """One input as ServedModel sees it; Item is the usual one."""
+
+    @property
+    def kind(self) -> str:
+        """What is asked of the model for it; inputs of one kind share runs."""
+
+    @property
+    def truncated(self) -> bool:
+        """Whether some of the text was left out."""
+
+    @property
+    def payload(self) -> Any:
+        """What the model is given."""
+
+    @property
+    def cost(self) -> float:
+        """What it costs: tokens, counted or estimated."""
+
+    @property
+    def key(self) -> Hashable:
+        """What tells this input from every other."""
 
 
 class TooLong(InputError):
@@ -123,7 +164,7 @@ class ServedModel:
         self._clock = clock
         self._bulk_yields = bulk_yields
 
-    async def answer(self, exchange: Exchange, items: Sequence[Item], terms: Terms) -> Answered:
+    async def answer(self, exchange: Exchange, items: Sequence[Input], terms: Terms) -> Answered:
         """All items' answers, or the first error among them; none is admitted unless all are.
 
         The exchange's parts from admission on are those of the item that was finished last.
@@ -153,19 +194,19 @@ class ServedModel:
             self._last_of(exchange, works)
         return Answered(
             values=[value for value in known if value is not None],
-            tokens=[len(item.tokens.ids) for item in items],
+            tokens=[int(item.cost) for item in items],
             truncated=[item.truncated for item in items],
             hits=len(items) - len(missing),
             batch_size=max((work.batch_size for work in works), default=0),
         )
 
-    def _key(self, item: Item) -> tuple[str, str, tuple[int, ...]]:
-        return (self.info.fingerprint, item.kind, tuple(item.tokens.ids))
+    def _key(self, item: Input) -> tuple[str, Hashable]:
+        return (self.info.fingerprint, item.key)
 
     def _enter(
         self,
         exchange: Exchange,
-        items: Sequence[Item],
+        items: Sequence[Input],
         keys: Sequence[Any],
         missing: Sequence[int],
         terms: Terms,
@@ -175,9 +216,7 @@ class ServedModel:
         now = exchange.clock.now()
         until = terms.deadline
         new = {keys[i]: i for i in missing if not self.flights.under_way(keys[i], until)}
-        whole = self._work(
-            Stamps(now), sum(float(len(items[i].tokens.ids)) for i in new.values()), terms
-        )
+        whole = self._work(Stamps(now), sum(items[i].cost for i in new.values()), terms)
         whole.items = len(new)
         view = self.lane.view(whole if new else None)
         try:
@@ -192,9 +231,9 @@ class ServedModel:
         futures = []
         for i in missing:
 
-            def start(item: Item = items[i]) -> asyncio.Future[Any]:
-                work = self._work(Stamps(exchange.clock.now()), float(len(item.tokens.ids)), terms)
-                work.payload = item
+            def start(item: Input = items[i]) -> asyncio.Future[Any]:
+                work = self._work(Stamps(exchange.clock.now()), item.cost, terms)
+                work.payload = item.payload
                 work.batch_key = item.kind
                 works.append(work)
                 return self.lane.submit(work, latest)

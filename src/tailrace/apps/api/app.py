@@ -15,6 +15,7 @@ from tailrace.serve.dialects.cohere import Cohere
 from tailrace.serve.dialects.infinity import Infinity
 from tailrace.serve.dialects.jina import Jina
 from tailrace.serve.dialects.openai import OpenAI
+from tailrace.serve.dialects.openai_chat import OpenAIChat
 from tailrace.serve.dialects.shared import Shared
 from tailrace.serve.dialects.tei import Tei
 from tailrace.serve.entries import Entries
@@ -22,11 +23,11 @@ from tailrace.serve.ops import ops_routes
 from tailrace.serve.problems import http_problem, unexpected_problem
 from tailrace.serve.static import add_swagger
 
-DIALECTS = (OpenAI, Tei, Cohere, Jina, Infinity, Shared)
+DIALECTS = (OpenAI, OpenAIChat, Tei, Cohere, Jina, Infinity, Shared)
 
 
 def dialects(front: Front) -> list[Dialect]:
-    """All dialects, the one whose paths go first at the front."""
+    """All dialects; no two claim the same path."""
     return [dialect(front) for dialect in DIALECTS]
 
 
@@ -50,10 +51,7 @@ def api_app(server: ApiServer) -> App:
     entries: dict[tuple[str, str], App] = {}
     for dialect in dialects(server.front):
         app.include_router(dialect.router)
-        entries = {
-            **dialect.entries,
-            **entries,
-        }  # as in the router, the first to claim a path has it
+        entries |= dialect.entries
     app.include_router(ops_routes(server.metrics, server.ready))
     add_swagger(app, "/docs")
     inner: App = Entries(app, entries)

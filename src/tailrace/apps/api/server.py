@@ -9,6 +9,8 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 
+from tailrace.apps.api.remote import Surroundings, open_remote, tie
+from tailrace.apps.api.remote_settings import RemoteOffer
 from tailrace.apps.api.settings import ApiSettings, ModelOffer
 from tailrace.cache.memory import MemoryCache
 from tailrace.core.batch import BatchRule
@@ -25,6 +27,7 @@ from tailrace.models.open import open_cross_encoder, open_embedder
 from tailrace.models.port import ModelInfo
 from tailrace.models.threads import InferenceThreads
 from tailrace.models.tokens import Tokens
+from tailrace.models.upstream import Upstream
 from tailrace.serve.catalogue import Catalogue, Offer
 from tailrace.serve.dialect import Front, Limits, Manners
 from tailrace.serve.doors import Door
@@ -66,8 +69,11 @@ class ApiServer:
         self.metrics = Metrics("tailrace", [offer.name for offer in settings.models])
         self.lanes: list[Lane] = []
         self.readiness: list[Readiness] = []
-        made = [(self._open(offer, progress), offer.aliases) for offer in settings.models]
-        self.catalogue = Catalogue.of(made)
+        self.upstreams: list[Upstream] = []
+        opened = [self._open(offer, progress) for offer in settings.models]
+        aliases = [offer.aliases for offer in settings.models]
+        tied = tie(list(settings.models), opened)
+        self.catalogue = Catalogue.of(zip(tied, aliases, strict=True))
         limits = settings.limits
         self.front = Front(
             self.clock,
@@ -87,7 +93,11 @@ class ApiServer:
         )
         self._listen()
 
-    def _open(self, offer: ModelOffer, progress: Callable[[str, float], None]) -> Offer:
+    def _open(
+        self, offer: ModelOffer | RemoteOffer, progress: Callable[[str, float], None]
+    ) -> Offer:
+        if isinstance(offer, RemoteOffer):
+            return self._open_remote(offer)
         place = self.settings.cache_dir
         if offer.kind == "embedding":
             embedder = self._opening.embedder(
@@ -117,6 +127,19 @@ class ApiServer:
             text_first=offer.pairs == "text-first",
             labels=offer.labels,
         )
+
+    def _open_remote(self, offer: RemoteOffer) -> Offer:
+        settings = self.settings
+        around = Surroundings(
+            self.clock,
+            self.events,
+            settings.cache.entries_max,
+            settings.limits.bulk_yields_tokens,
+        )
+        made, upstream = open_remote(offer, around)
+        self.upstreams.append(upstream)
+        self.lanes.append(made.served.lane)
+        return made
 
     def _serve(
         self,
@@ -168,8 +191,17 @@ class ApiServer:
         self.events.subscribe(self._notice)
         self.metrics.gauge("waiting", "Work that waits, by model", ("model",), self._read_waiting)
         self.metrics.gauge(
+            "lane_slots",
+            "Runs at once that a lane may have, by model",
+            ("model",),
+            self._read_slots,
+        )
+        self.metrics.gauge(
             "slots_taken", "Slots in use", (), lambda: {(): float(self.budget.taken)}
         )
+
+    def _read_slots(self) -> dict[tuple[str, ...], float]:
+        return {(lane.name,): float(lane.slots) for lane in self.lanes}
 
     def _read_waiting(self) -> dict[tuple[str, ...], float]:
         return {(lane.name,): float(lane.waiting) for lane in self.lanes}
@@ -182,6 +214,9 @@ class ApiServer:
 
     def ready(self) -> tuple[bool, str]:
         """Whether work is taken in and the models answer; else why not."""
+        if any(lane.draining for lane in self.lanes):
+            return False, "The server is shutting down."
+        # An upstream that fails does not make this server unready: others may be fine.
         reasons = [why for readiness in self.readiness if (why := readiness.why_not())]
         return not reasons, " ".join(dict.fromkeys(reasons))
 
@@ -193,6 +228,7 @@ class ApiServer:
         finally:
             grace_s = self.settings.server.drain_grace_s
             await asyncio.gather(*(lane.drain(grace_s) for lane in self.lanes))
+            await asyncio.gather(*(upstream.close() for upstream in self.upstreams))
 
 
 def _measured(infer: Infer, samples: list[Tokens]) -> ServiceTime:

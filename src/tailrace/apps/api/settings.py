@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from tailrace.apps.api.remote_settings import RemoteOffer, StandInSettings
 from tailrace.serve.settings import (
     DeadlineFeasibleSettings,
     DoorSettings,
@@ -39,8 +40,8 @@ class RunSettings(Settings):
     """How long an idle model waits for company: not at all, unless asked."""
 
 
-class ModelOffer(Settings):
-    """One model on offer."""
+class ModelOffer(StandInSettings):
+    """One model of this machine on offer."""
 
     name: str = Field(min_length=1)
     """The name clients ask for."""
@@ -68,6 +69,8 @@ class ModelOffer(Settings):
     )
     """Who is let in."""
 
+
+AnyOffer = Annotated[ModelOffer | RemoteOffer, Field(discriminator="kind")]
 
 EMBEDDER = ModelOffer(
     name="multilingual-e5-small",
@@ -128,7 +131,7 @@ class ApiSettings(Settings):
     """The whole configuration file."""
 
     server: ApiServerSettings = ApiServerSettings()
-    models: Annotated[tuple[ModelOffer, ...], Field(min_length=1)] = (EMBEDDER, RERANKER)
+    models: Annotated[tuple[AnyOffer, ...], Field(min_length=1)] = (EMBEDDER, RERANKER)
     """The models on offer; the first of a kind answers requests that name none."""
     threads: int = Field(0, ge=0)
     """Cores for all lanes together; 0 takes all that this process may use."""

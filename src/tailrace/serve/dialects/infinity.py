@@ -18,6 +18,7 @@ from tailrace.serve.embedding import ServedEmbedder
 from tailrace.serve.exchange import Exchange
 from tailrace.serve.fields import flag, model_named
 from tailrace.serve.problems import Answer, json_answer
+from tailrace.serve.reranking import ServedReranker
 from tailrace.serve.schemas import INFINITY_CLASSIFY
 
 
@@ -103,15 +104,16 @@ def born() -> dict[str, Any]:
 def about(offer: Offer) -> dict[str, Any]:
     """A model as /models lists it: OpenAI's fields and Infinity's."""
     lane = offer.served.lane
-    can = ["embed"] if isinstance(offer, ServedEmbedder) else ["rerank"]
-    if not isinstance(offer, ServedEmbedder) and offer.labels:
-        can.append("classify")
+    if isinstance(offer, ServedReranker):
+        can = ["rerank", "classify"] if offer.labels else ["rerank"]
+    else:
+        can = ["embed"] if isinstance(offer, ServedEmbedder) else ["chat"]
     return {
         "id": offer.served.name,
         "object": "model",
         "created": CREATED,
         "owned_by": "infinity",  # the one value that Infinity's client takes
-        "backend": "onnxruntime",
+        "backend": "remote" if offer.served.info.source.startswith("http") else "onnxruntime",
         "capabilities": can,
         "stats": {
             "queue_fraction": lane.waiting / lane.waiting_max,

@@ -83,7 +83,7 @@ class OpenAI(Dialect):
             reply = {
                 "object": "list",
                 "data": data,
-                "model": model.served.name,
+                "model": made.answered.fallback or model.served.name,
                 "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
                 **extra,
             }

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from tailrace.core.errors import InputError, TailraceError
-from tailrace.models.vocabulary import Vocabulary
 from tailrace.serve import schemas
 from tailrace.serve.dialect import Dialect, Endpoint, safe, shaped, told
 from tailrace.serve.dialects.tei_shapes import DIRECTIONS, about, by_label, is_ids, kind_of, timing
@@ -79,7 +78,7 @@ class Tei(Dialect):
     async def _embed(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
         with exchange.part("parse"):
             model = self.front.catalogue.embedder(_named(exchange, body))
-            texts = self._texts(body.get("inputs"), model.model.vocabulary)
+            texts = self._texts(body.get("inputs"), model)
             prompt = prompt_of(body, model.prompts)
             normalize = flag(body, "normalize", default=True)
             dimensions = whole(body, "dimensions")
@@ -99,7 +98,7 @@ class Tei(Dialect):
     async def _embed_all(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
         with exchange.part("parse"):
             model = self.front.catalogue.embedder(_named(exchange, body))
-            texts = self._texts(body.get("inputs"), model.model.vocabulary)
+            texts = self._texts(body.get("inputs"), model)
             prompt = prompt_of(body, model.prompts)
             terms, left = self._reading(exchange, body, len(texts))
         made = await model.embed_tokens(exchange, texts, terms, prompt=prompt, left=left)
@@ -244,14 +243,16 @@ class Tei(Dialect):
         offer = self.front.catalogue.any(_named(exchange, body) or asked)
         return json_answer(about(offer, self.front.limits.items_max))
 
-    def _texts(self, given: Any, vocabulary: Vocabulary) -> list[str]:
+    def _texts(self, given: Any, model: ServedEmbedder) -> list[str]:
         """Texts; ids are those that /tokenize gave, so they can be turned back into text."""
         given = [given] if isinstance(given, str) or is_ids(given) else given
         if not isinstance(given, list):
             raise InputError("`inputs` must be a text, token ids, or a list of these.")
         self.check_count(given, "inputs")
         return [
-            vocabulary.decode(item) if is_ids(item) else self.check_text(item, f"inputs.{i}")
+            model.model.vocabulary.decode(item)
+            if is_ids(item)
+            else self.check_text(item, f"inputs.{i}")
             for i, item in enumerate(given)
         ]
 

@@ -5,15 +5,17 @@ from typing import Any
 
 from tailrace import __version__
 from tailrace.core.errors import InputError, TailraceError
-from tailrace.serve.catalogue import Offer
 from tailrace.serve.embedding import ServedEmbedder
 from tailrace.serve.exchange import Exchange
-from tailrace.serve.reranking import Scored
+from tailrace.serve.reranking import Scored, ServedReranker
 
 DIRECTIONS = ("right", "Right", "left", "Left")
 KINDS = {
     **dict.fromkeys(
-        ("lane-full", "rate-limited", "queue-timeout", "deadline-infeasible", "memory-pressure"),
+        (
+            *("lane-full", "rate-limited", "queue-timeout", "deadline-infeasible"),
+            *("memory-pressure", "model-busy", "upstream-busy", "upstream-paused"),
+        ),
         (429, "Overloaded"),
     ),
     **dict.fromkeys(("draining", "not-ready", "model-unavailable"), (503, "Unhealthy")),
@@ -79,7 +81,7 @@ def timing(exchange: Exchange, characters: int, tokens: int) -> dict[str, str]:
     }
 
 
-def about(offer: Offer, items_max: int) -> dict[str, Any]:
+def about(offer: ServedEmbedder | ServedReranker, items_max: int) -> dict[str, Any]:
     """What /info says of a model, key by key as TEI."""
     info, lane = offer.served.info, offer.served.lane
     if isinstance(offer, ServedEmbedder):
@@ -97,7 +99,7 @@ def about(offer: Offer, items_max: int) -> dict[str, Any]:
         "model_type": kind,
         "max_concurrent_requests": offer.served.door.seats,
         "max_input_length": info.max_tokens,
-        "max_batch_tokens": int(lane.batch.cost_max),
+        "max_batch_tokens": int(min(lane.batch.cost_max, info.max_tokens * lane.batch.items_max)),
         "max_batch_requests": lane.batch.items_max,
         "max_client_batch_size": items_max,
         "auto_truncate": True,
