@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup serve test test-fast check fix docs bench-doors bench-embed bench-overload bench-peers train-smoke clean
+.PHONY: help setup serve test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-overload bench-peers train-smoke clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -27,6 +27,13 @@ test: setup ## all tests
 
 test-fast: setup ## unit and virtual-time tests only
 	@$(BIN)/python -m pytest tests/unit tests/timed tests/property
+
+clients: setup ## the clients that people have, for the tests that drive them (0.3 GB)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-clients.txt -e '.[dev,clients]'
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r tests/server/loose-clients.txt
+
+client-matrix: clients ## drive the model server with every client, litellm too; writes docs/reference/clients.md
+	@TAILRACE_CI=1 TAILRACE_CLIENTS=1 TAILRACE_WRITE_CLIENTS=1 $(BIN)/python -m pytest tests/server/test_api_litellm.py tests/server/test_api_clients.py
 
 check: setup ## lint, types, floors
 	@$(BIN)/ruff check --no-cache .

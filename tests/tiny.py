@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import onnx
 
 from tailrace.models.encoder_graph import write_encoder
 from tailrace.models.folder import Description, write_description
@@ -86,6 +87,18 @@ def write_tiny(folder: Path, *, pair: bool, int8: bool = True) -> Path:
     build_tokenizer(pieces, segments=pair).save(str(folder / "tokenizer.json"))
     prompts = {} if pair else {"query": "q ", "passage": "p "}
     write_description(folder, Description("tiny", max_tokens=90, prompts=prompts))
+    return folder
+
+
+def write_tiny_by_token(folder: Path) -> Path:
+    """The tiny embedder as exports from elsewhere are: a vector for every token, no pooled one."""
+    write_tiny(folder, pair=False)
+    model = onnx.load(str(folder / "model.onnx"))
+    del model.graph.output[:]
+    shape = ["batch", "tokens", 64]
+    output = onnx.helper.make_tensor_value_info("last_hidden_state", onnx.TensorProto.FLOAT, shape)
+    model.graph.output.append(output)
+    onnx.save(model, str(folder / "model.onnx"))
     return folder
 
 

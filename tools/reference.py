@@ -14,24 +14,38 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from fastapi import FastAPI
 from prometheus_client.metrics_core import Metric
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from tailrace.apps.api.app import dialects as all_dialects
+from tailrace.apps.api.remote_settings import AdaptiveSettings, RemoteOffer, TimeoutSettings
+from tailrace.apps.api.settings import AnyOffer, ApiSettings, ModelOffer
 from tailrace.apps.review.app import event_stream, review_app
 from tailrace.apps.review.box import ReviewBox
 from tailrace.apps.review.settings import BoxSettings, NaiveSettings
 from tailrace.apps.review.topics import load_topics
 from tailrace.core.clock import MonotonicClock
+from tailrace.core.errors import InputError, TailraceError
 from tailrace.core.estimate import ServiceTime
 from tailrace.models.fake import FakeCrossEncoder
 from tailrace.models.threads import InferenceThreads
+from tailrace.serve.catalogue import Catalogue
+from tailrace.serve.dialect import Front, Limits
+from tailrace.serve.dialects.cohere import Cohere
+from tailrace.serve.dialects.infinity import Infinity
+from tailrace.serve.dialects.jina import Jina
+from tailrace.serve.dialects.openai import OpenAI
+from tailrace.serve.dialects.tei import Tei
+from tailrace.serve.keys import Keys
 from tailrace.serve.problems import STATUS
 from tailrace.serve.settings import DoorSettings, PolicySettings
 from tailrace.wire.problem import TYPE_PREFIX
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
+HOWTO_REMOTE = ROOT / "docs" / "howto" / "remote.md"
 
 TYPES = {int: "whole number", float: "number", bool: "true or false", str: "text", Path: "path"}
 SIGNS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
@@ -110,6 +124,11 @@ BOUNDING_CONSTANTS = (
         "BACKOFF_S",
         "pauses before a child that never got ready is tried again",
     ),
+    ("tailrace.models.upstream", "ANSWER_BYTES_MAX", "bytes of an upstream's answer read whole"),
+    ("tailrace.models.upstream", "SAID_CHARS_MAX", "characters of an upstream's words in an error"),
+    ("tailrace.models.upstream", "PAUSE_S", "seconds of pause after a refusal that names none"),
+    ("tailrace.models.upstream", "PAUSE_S_MAX", "seconds of pause that an upstream is believed"),
+    ("tailrace.models.remote", "AHEAD", "pieces of a stream read before the caller took them"),
     ("tailrace.models.chunks", "CHUNK_TOKENS", "padded tokens in one sub-batch"),
     ("tailrace.models.threads", "NICE", "niceness of inference threads"),
 )
@@ -165,26 +184,31 @@ def type_words(annotation: Any) -> str:
         return " or ".join(f"`{value!r}`".replace("'", '"') for value in get_args(annotation))
     if origin in {Union, types.UnionType}:
         some = [a for a in get_args(annotation) if a is not type(None)]
-        return type_words(some[0]) if len(some) == 1 else "policy"
+        if len(some) == 1:
+            return type_words(some[0])
+        return "whole number or table" if int in some else "policy"
     if origin is tuple:
-        return f"list of {'policies' if len(get_args(annotation)) > 1 else 'values'}"
+        of = get_args(annotation)[0]
+        return f"list of {'texts' if of is str else 'models' if of == AnyOffer else 'policies'}"
     return TYPES[annotation]
 
 
-def default_of(field: FieldInfo) -> str:
-    """The default of a setting, as TOML where it has one."""
-    if field.is_required():
+def default_of(field: FieldInfo, given: Any = None) -> str:
+    """The default of a setting, or the one `given`, as TOML where it has one."""
+    if given is None and field.is_required():
         return "must be given"
-    value = field.get_default(call_default_factory=True)
+    value = field.get_default(call_default_factory=True) if given is None else given
     if value is None:
         return "none"
+    if isinstance(value, BaseModel):
+        return "see below"
     if isinstance(value, tuple):
         return "`[]`" if not value else "see below"
     return f"`{json.dumps(value)}`"
 
 
-def setting_rows(model: type[BaseModel]) -> list[str]:
-    """One row per value of one table."""
+def setting_rows(model: type[BaseModel], table: BaseModel | None = None) -> list[str]:
+    """One row per value of one table, whose defaults are those of `table` if it is given."""
     rows = ["| setting | type | default | meaning |", "|---|---|---|---|"]
     for name, field in model.model_fields.items():
         below = field.annotation
@@ -193,7 +217,9 @@ def setting_rows(model: type[BaseModel]) -> list[str]:
         if not field.description and name != "kind":
             raise SystemExit(f"{model.__name__}.{name} has no docstring: say what it is for")
         meaning = " ".join((field.description or "Which policy this is.").split())
-        rows.append(f"| `{name}` | {kind_of(field)} | {default_of(field)} | {meaning} |")
+        rows.append(
+            f"| `{name}` | {kind_of(field)} | {default_of(field, getattr(table, name, None))} | {meaning} |"
+        )
     return rows
 
 
@@ -226,11 +252,7 @@ def configuration() -> str:
         "",
         "[configs/review.toml](../../configs/review.toml) spells the defaults out.",
     ]
-    for path, model in tables(BoxSettings):
-        own = [f for f in model.model_fields.values() if not _is_table(f)]
-        if not own or model is DoorSettings:
-            continue
-        lines += ["", f"## [{path}]", "", summary(model), "", *setting_rows(model)]
+    lines += table_sections(BoxSettings)
     lines += ["", "## [doors.limited], [doors.batched], [doors.queue]", ""]
     lines += [
         summary(DoorSettings),
@@ -255,7 +277,61 @@ def configuration() -> str:
     for model in policies():
         (kind,) = get_args(model.model_fields["kind"].annotation)
         lines += ["", f"### {kind}", "", summary(model), "", *setting_rows(model)]
+    lines += model_server()
     return "\n".join(lines) + "\n"
+
+
+def table_sections(
+    settings: type[BaseModel], under: str = "", filled: BaseModel | None = None
+) -> list[str]:
+    """A section for every table of a file, the doors left out; `filled` holds other defaults."""
+    lines: list[str] = []
+    for path, model in tables(settings):
+        own = [f for f in model.model_fields.values() if not _is_table(f)]
+        if not own or model is DoorSettings or not path:
+            continue
+        rows = setting_rows(model, getattr(filled, path, None))
+        lines += ["", f"## [{under}{path}]", "", summary(model), "", *rows]
+    return lines
+
+
+def model_server() -> list[str]:
+    """The settings of `tailrace api`."""
+    return [
+        "",
+        "# The model server",
+        "",
+        "The file of `tailrace api --config FILE`; precedence and environment are as above, `--check` too.",
+        "[configs/api.toml](../../configs/api.toml) spells the defaults out.",
+        "",
+        "## At the top of the file",
+        "",
+        *setting_rows(ApiSettings),
+        "",
+        "## [[models]]",
+        "",
+        summary(ModelOffer),
+        "",
+        *setting_rows(ModelOffer),
+        *table_sections(ModelOffer, "models."),
+        "",
+        "## [models.door]",
+        "",
+        "As the doors of the review box: `batch` and `policies`.",
+        *table_sections(ApiSettings, filled=ApiSettings()),
+    ]
+
+
+def remote_settings() -> str:
+    """The settings of models elsewhere."""
+    lines = []
+    for heading, model in (
+        ('`[[models]]` with `kind = "remote-..."`', RemoteOffer),
+        ("`timeouts`", TimeoutSettings),
+        ("`slots`, where they are found", AdaptiveSettings),
+    ):
+        lines += [f"### {heading}", "", summary(model), "", *setting_rows(model), ""]
+    return "\n".join(lines).strip()
 
 
 def _is_table(field: FieldInfo) -> bool:
@@ -292,10 +368,45 @@ def openapi() -> dict[str, Any]:
     return document
 
 
-def entries() -> str:
+def front_for_looking() -> Front:
+    """What the dialects need to be asked for their routes and their errors: no models."""
+    return Front(MonotonicClock(), Catalogue.of([]), Keys(), Limits(1, 1, 1, 1))
+
+
+@cache
+def api_openapi() -> dict[str, Any]:
+    """The OpenAPI document of the dialects."""
+    app = FastAPI()
+    for dialect in all_dialects(front_for_looking()):
+        app.include_router(dialect.router)
+    return app.openapi()
+
+
+def dialect_errors() -> str:
+    """What every code is in every dialect."""
+    front = front_for_looking()
+    dialects = {"OpenAI": OpenAI, "TEI": Tei, "Cohere": Cohere, "Jina": Jina, "Infinity": Infinity}
+    rows = [f"| `code` | {' | '.join(dialects)} |", "|---" * (len(dialects) + 1) + "|"]
+    names = {"OpenAI": ("error", "type"), "TEI": ("error_type",)}
+    inside = {"door-closed", "ticket-unknown", "ticket-expired", "ticket-dropped"}
+    for code in sorted(set(STATUS) - inside):
+        cells = []
+        for name, dialect in dialects.items():
+            status = STATUS[code][0]
+            base = InputError if status in {400, 408, 413, 415, 422} else TailraceError
+            made = dialect(front).on_error(type("Any", (base,), {"code": code})("why"))
+            said = json.loads(made.body)
+            for step in names.get(name, ()):
+                said = said[step]
+            cells.append(f"{made.status} `{said}`" if name in names else str(made.status))
+        rows.append(f"| `{code}` | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def entries(paths: dict[str, Any] | None = None) -> str:
     """The table of entries, from the OpenAPI document."""
     rows = ["| entry | what it does |", "|---|---|"]
-    for path, methods in openapi()["paths"].items():
+    for path, methods in (paths or openapi()["paths"]).items():
         for method, about in methods.items():
             rows.append(f"| `{method.upper()} {path}` | {about['summary']} |")
     return "\n".join(rows)
@@ -379,9 +490,16 @@ def block(text: str, name: str, content: str) -> str:
 def pages() -> dict[Path, str]:
     """What every generated page should hold, by path."""
     http = (REFERENCE / "http.md").read_text(encoding="utf-8")
+    api = (REFERENCE / "api.md").read_text(encoding="utf-8")
+    own = {p: about for p, about in api_openapi()["paths"].items() if not p.startswith("/tei/")}
+    api = block(block(api, "entries", entries(own)), "errors", dialect_errors())
     return {
+        REFERENCE / "api.md": api,
         REFERENCE / "configuration.md": configuration(),
         REFERENCE / "http.md": block(block(http, "entries", entries()), "errors", errors()),
+        HOWTO_REMOTE: block(
+            HOWTO_REMOTE.read_text(encoding="utf-8"), "settings", remote_settings()
+        ),
         REFERENCE / "metrics.md": block(
             (REFERENCE / "metrics.md").read_text(encoding="utf-8"), "metrics", metrics()
         ),

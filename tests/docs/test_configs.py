@@ -5,11 +5,14 @@ import tomllib
 import pytest
 from documents import ROOT, reference
 
+from tailrace.apps.api.server import ApiServer
+from tailrace.apps.api.settings import ApiSettings, ModelOffer
 from tailrace.apps.review.settings import BoxSettings
 from tailrace.models.source import HubSource, parse_source
 from tailrace.serve.settings import load
 
-CONFIGS = sorted((ROOT / "configs").glob("*.toml"))
+API_CONFIGS = [ROOT / "configs" / "api.toml", ROOT / "configs" / "remote.toml"]
+CONFIGS = sorted(set((ROOT / "configs").glob("*.toml")) - set(API_CONFIGS))
 
 
 @pytest.mark.parametrize("file", CONFIGS, ids=[file.name for file in CONFIGS])
@@ -18,14 +21,41 @@ def test_loads(file):
     parse_source(settings.model.source)
 
 
-def test_the_long_one_equals_the_defaults():
-    assert load(BoxSettings, ROOT / "configs" / "review.toml", environ={}) == BoxSettings()
+@pytest.mark.parametrize("file", API_CONFIGS, ids=[file.name for file in API_CONFIGS])
+def test_a_configuration_of_the_model_server_loads_and_its_fallbacks_fit(file, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "only-for-this-test")
+    settings = load(ApiSettings, file, environ={})
+    for offer in settings.models:
+        if isinstance(offer, ModelOffer):
+            parse_source(offer.source)
+    ApiServer(settings, lambda what, share: None).threads.close()
 
 
-def test_the_long_one_spells_out_every_setting():
-    text = (ROOT / "configs" / "review.toml").read_text(encoding="utf-8")
+LONG = pytest.mark.parametrize(
+    ("kind", "name"), [(BoxSettings, "review.toml"), (ApiSettings, "api.toml")]
+)
+
+
+@LONG
+def test_the_long_one_equals_the_defaults(kind, name):
+    assert load(kind, ROOT / "configs" / name, environ={}) == kind()
+
+
+def test_the_long_one_spells_out_every_setting_of_a_model():
+    text = (ROOT / "configs" / "api.toml").read_text(encoding="utf-8")
+    for offer in tomllib.loads(text)["models"]:
+        for path, field in reference.fields(ModelOffer):
+            tables, name = path.split(".")[:-1], path.split(".")[-1]
+            table = offer[tables[0]] if tables else offer
+            mentioned = f"\n# {name} = " in text if field.get_default() is None else name in table
+            assert mentioned, f"models.{path} is not spelled out"
+
+
+@LONG
+def test_the_long_one_spells_out_every_setting(kind, name):
+    text = (ROOT / "configs" / name).read_text(encoding="utf-8")
     tree = tomllib.loads(text)
-    for path, field in reference.fields(BoxSettings):
+    for path, field in reference.fields(kind):
         *tables, name = path.split(".")
         table = tree
         for step in tables:

@@ -12,6 +12,7 @@ import pytest
 import typer
 from documents import PAGES, READMES, ROOT, code_blocks, named, reference
 
+from tailrace.apps.api.settings import ApiSettings
 from tailrace.apps.review.settings import BoxSettings
 from tailrace.cli.main import app
 from tailrace.wire.headers import parse_server_timing
@@ -134,7 +135,8 @@ def test_shown_timings_add_up(readme):
 @pytest.mark.parametrize("page", PAGES, ids=named(PAGES))
 def test_every_toml_block_is_a_configuration(page):
     for block in code_blocks(page, "toml"):
-        BoxSettings.model_validate(tomllib.loads(block))
+        tree = tomllib.loads(block)
+        (ApiSettings if "models" in tree else BoxSettings).model_validate(tree)
 
 
 @pytest.mark.parametrize("readme", READMES, ids=named(READMES))

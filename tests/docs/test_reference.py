@@ -6,6 +6,7 @@ import pytest
 from documents import ROOT, reference
 from pydantic import BaseModel
 
+from tailrace.apps.api.settings import ApiSettings, ModelOffer
 from tailrace.apps.review.settings import BoxSettings
 from tailrace.serve.problems import STATUS
 from tailrace.wire import headers
@@ -21,7 +22,11 @@ def test_a_generated_page_is_up_to_date(path):
 
 def test_every_setting_is_documented():
     page = PAGES[reference.REFERENCE / "configuration.md"]
-    models = [model for _, model in reference.tables(BoxSettings)] + reference.policies()
+    models = [
+        model
+        for settings in (BoxSettings, ApiSettings, ModelOffer)
+        for _, model in reference.tables(settings)
+    ] + reference.policies()
     for model in models:
         for name, field in model.model_fields.items():
             if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):

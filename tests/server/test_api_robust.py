@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from apis import ServedApi, fresh, serving_api
+from apis import Api, fresh, serving_tiny
 from boxes import ENVIRON
 from tiny import NAN_SIGN, TOO_LONG
 
@@ -27,12 +27,12 @@ SEATS = {
 
 
 @pytest.fixture(scope="module")
-def api(tiny_embedder_folder: Path) -> Iterator[ServedApi]:
-    with serving_api(tiny_embedder_folder) as served:
+def api(tiny_embedder_folder: Path) -> Iterator[Api]:
+    with serving_tiny(tiny_embedder_folder) as served:
         yield served
 
 
-def send(api: ServedApi, texts: list[str], **headers: str) -> socket.socket:
+def send(api: Api, texts: list[str], **headers: str) -> socket.socket:
     """A request whose answer nobody waits for."""
     body = json.dumps({"input": texts}).encode()
     host, port = api.url.removeprefix("http://").split(":")
@@ -43,7 +43,7 @@ def send(api: ServedApi, texts: list[str], **headers: str) -> socket.socket:
     return wire
 
 
-def test_callers_who_hang_up_free_the_seats_of_all_their_items(api: ServedApi) -> None:
+def test_callers_who_hang_up_free_the_seats_of_all_their_items(api: Api) -> None:
     left_before = api.metric("tailrace_answered_total", door="tiny", outcome="left")
     with api.held():
         wires = [send(api, fresh(10)) for _ in range(8)]
@@ -57,7 +57,7 @@ def test_callers_who_hang_up_free_the_seats_of_all_their_items(api: ServedApi) -
     assert api.embed(fresh()).status_code == 200
 
 
-def test_gauges_return_to_zero_after_500_callers_have_left(api: ServedApi) -> None:
+def test_gauges_return_to_zero_after_500_callers_have_left(api: Api) -> None:
     async def leave(client: httpx.AsyncClient, number: int) -> None:
         asking = client.post("/v1/embeddings", json={"input": fresh(1 + number % 3)})
         try:
@@ -81,7 +81,7 @@ def test_gauges_return_to_zero_after_500_callers_have_left(api: ServedApi) -> No
 
 
 @pytest.mark.parametrize("poison", [TOO_LONG, NAN_SIGN])
-def test_a_bad_text_in_a_shared_run_costs_only_its_own_request(api: ServedApi, poison: str) -> None:
+def test_a_bad_text_in_a_shared_run_costs_only_its_own_request(api: Api, poison: str) -> None:
     with ThreadPoolExecutor(9) as pool, api.held():
         good = [pool.submit(api.embed, fresh()) for _ in range(8)]
         bad = pool.submit(api.embed, [poison])
@@ -93,7 +93,7 @@ def test_a_bad_text_in_a_shared_run_costs_only_its_own_request(api: ServedApi, p
     assert "NaN" not in bad.result().text
 
 
-def test_a_vector_that_is_no_number_is_a_typed_error(api: ServedApi) -> None:
+def test_a_vector_that_is_no_number_is_a_typed_error(api: Api) -> None:
     answer = api.embed([NAN_SIGN])
     assert answer.status_code == 500
     assert answer.json()["error"]["code"] == "bad-output"
@@ -103,7 +103,7 @@ def test_one_more_than_there_is_room_for_is_refused_exactly_once_in_every_round(
     tiny_embedder_folder: Path,
 ) -> None:
     with (
-        serving_api(tiny_embedder_folder, offer=SEATS) as api,
+        serving_tiny(tiny_embedder_folder, offer=SEATS) as api,
         ThreadPoolExecutor(7) as pool,
         api.client() as client,
     ):
@@ -125,7 +125,7 @@ def test_one_more_than_there_is_room_for_is_refused_exactly_once_in_every_round(
 
 
 def test_a_request_of_many_items_gets_all_its_seats_or_none(tiny_embedder_folder: Path) -> None:
-    with serving_api(tiny_embedder_folder, offer=SEATS) as api, api.held():
+    with serving_tiny(tiny_embedder_folder, offer=SEATS) as api, api.held():
         waiting = send(api, fresh(4))
         api.until(lambda: api.lane.waiting + api.lane.running == 4)
         refused = api.embed(fresh(3))
@@ -137,7 +137,7 @@ def test_a_request_of_many_items_gets_all_its_seats_or_none(tiny_embedder_folder
 
 
 def test_who_waits_for_the_same_text_is_answered_though_the_first_to_ask_left(
-    api: ServedApi,
+    api: Api,
 ) -> None:
     text = fresh()
     with ThreadPoolExecutor(1) as pool, api.held():
@@ -153,7 +153,7 @@ def test_who_waits_for_the_same_text_is_answered_though_the_first_to_ask_left(
 
 def test_bulk_work_lets_later_interactive_work_pass(tiny_embedder_folder: Path) -> None:
     with (
-        serving_api(tiny_embedder_folder, offer={"runs": {"items_max": 1}}) as api,
+        serving_tiny(tiny_embedder_folder, offer={"runs": {"items_max": 1}}) as api,
         ThreadPoolExecutor(2) as pool,
     ):
         with api.held():
@@ -167,7 +167,7 @@ def test_bulk_work_lets_later_interactive_work_pass(tiny_embedder_folder: Path) 
         assert bulk.result().status_code == quick.result().status_code == 200
 
 
-def test_a_request_has_an_id_its_own_or_a_new_one(api: ServedApi) -> None:
+def test_a_request_has_an_id_its_own_or_a_new_one(api: Api) -> None:
     assert api.embed(fresh(), X_Request_Id="abc-1").headers["x-request-id"] == "abc-1"
     made = {api.embed(fresh()).headers["x-request-id"] for _ in range(3)}
     assert len(made) == 3
@@ -176,7 +176,7 @@ def test_a_request_has_an_id_its_own_or_a_new_one(api: ServedApi) -> None:
 
 
 def test_the_access_log_tells_the_answer_and_no_text(
-    api: ServedApi, caplog: pytest.LogCaptureFixture
+    api: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = logging.getLogger("tailrace.access")
     log.addHandler(caplog.handler)
@@ -197,12 +197,12 @@ def test_the_access_log_tells_the_answer_and_no_text(
 
 
 def test_pages_of_other_origins_are_let_in_only_where_the_setting_says_so(
-    api: ServedApi, tiny_embedder_folder: Path
+    api: Api, tiny_embedder_folder: Path
 ) -> None:
     origin = {"Origin": "https://page.example"}
     assert "access-control-allow-origin" not in api.get("/livez", headers=origin).headers
     allowed = {"server__cors_origins": ["https://page.example"]}
-    with serving_api(tiny_embedder_folder, **allowed) as open_api:
+    with serving_tiny(tiny_embedder_folder, **allowed) as open_api:
         answer = open_api.embed(fresh(), **origin)
         assert answer.headers["access-control-allow-origin"] == "https://page.example"
         other = open_api.embed(fresh(), Origin="https://other.example")
@@ -214,7 +214,7 @@ def test_a_caller_without_a_known_key_is_told_so_in_the_dialects_shape(
 ) -> None:
     keys = tmp_path / "keys"
     keys.write_text("# ours\nteam:right-key\nbare-key\n")
-    with serving_api(tiny_embedder_folder, keys__file=str(keys)) as api:
+    with serving_tiny(tiny_embedder_folder, keys__file=str(keys)) as api:
         for given in ({}, {"Authorization": "Bearer wrong"}, {"X-API-Key": "right-ke"}):
             refused = api.embed(fresh(), **given)
             assert refused.status_code == 401
@@ -227,7 +227,7 @@ def test_a_caller_without_a_known_key_is_told_so_in_the_dialects_shape(
 def test_a_model_that_hangs_makes_the_server_unready_and_leaves_it_alive(
     tiny_embedder_folder: Path,
 ) -> None:
-    with serving_api(tiny_embedder_folder, ready__stuck_s=0.2) as api:
+    with serving_tiny(tiny_embedder_folder, ready__stuck_s=0.2) as api:
         assert api.get("/readyz").status_code == 200
         with api.held():
             wire = send(api, fresh())
@@ -242,7 +242,7 @@ def test_a_model_that_hangs_makes_the_server_unready_and_leaves_it_alive(
 def test_a_server_nobody_has_asked_for_long_tries_its_model_once_and_does_not_wait_for_it(
     tiny_embedder_folder: Path,
 ) -> None:
-    with serving_api(tiny_embedder_folder, ready__recent_s=0.1, ready__stuck_s=0.4) as api:
+    with serving_tiny(tiny_embedder_folder, ready__recent_s=0.1, ready__stuck_s=0.4) as api:
         readiness = api.server.readiness[0]
         time.sleep(0.15)
         with api.held():
@@ -255,7 +255,7 @@ def test_a_server_nobody_has_asked_for_long_tries_its_model_once_and_does_not_wa
         assert api.metric("tailrace_runs_total", result="done") == 0
 
 
-def test_the_entries_of_the_short_way_are_in_the_openapi_file(api: ServedApi) -> None:
+def test_the_entries_of_the_short_way_are_in_the_openapi_file(api: Api) -> None:
     paths = api.get("/openapi.json").json()["paths"]
     assert "post" in paths["/v1/embeddings"]
     assert api.get("/v1/embeddings").status_code == 405

@@ -31,6 +31,8 @@ class LaneView:
     """Expected seconds on the model for the work in question."""
     pace_s: float = 0.0
     """Expected seconds in which the lane finishes one such piece while the line is long."""
+    paused_s: float = 0.0
+    """Seconds for which the lane starts nothing, because the model asked for a pause."""
 
 
 class Policy(Protocol):

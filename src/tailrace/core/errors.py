@@ -78,6 +78,23 @@ class ModelError(TailraceError):
     """The model did not answer."""
 
     code = "model-failed"
+    whole = False
+    """Whether it struck the run as such, so that no single item can be to blame."""
+    overload = False
+    """Whether it says that the model was asked for too much at once."""
+
+
+class ModelBusy(ModelError):
+    """The model asks for a pause; `pause_s` is how long nothing should be started."""
+
+    code = "model-busy"
+    whole = True
+    overload = True
+
+    def __init__(self, message: str | None = None, *, pause_s: float = 1.0) -> None:
+        super().__init__(message)
+        self.pause_s = pause_s
+        self.back_s = (max(1.0, pause_s), pause_s)
 
 
 class ModelTimeout(ModelError):

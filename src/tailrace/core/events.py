@@ -48,6 +48,12 @@ class RunFinished(Event):
     items: int
     seconds: float
     failed: bool
+    clean: bool = False
+    """Whole and undisturbed: its time tells how long runs take."""
+    overload: bool = False
+    """The model said, or its time-outs did, that it was asked for too much at once."""
+    running: int = 0
+    """Runs that were on the model when it ended, itself included."""
 
 
 @dataclass(frozen=True, slots=True)

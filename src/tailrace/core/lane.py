@@ -20,6 +20,7 @@ from tailrace.core.clock import Clock
 from tailrace.core.errors import (
     Draining,
     LaneFull,
+    ModelBusy,
     ModelError,
     ModelTimeout,
     QueueTimeout,
@@ -30,11 +31,11 @@ from tailrace.core.events import Admitted, Events, RunFinished, RunStarted, Sett
 from tailrace.core.line import Line
 from tailrace.core.seats import Batch, Seat
 from tailrace.core.slots import Slots
-from tailrace.core.work import Run, Work
+from tailrace.core.work import StagedRun, Work
 
 log = logging.getLogger(__name__)
 
-Runner = Callable[[Sequence[Any], Run], Awaitable[Sequence[Any]]]
+Runner = Callable[[Sequence[Any], StagedRun], Awaitable[Sequence[Any]]]
 """Runs payloads as one inference: a result per payload, an exception in the place of one that failed."""
 
 PLANNED_MAX = 100
@@ -44,6 +45,8 @@ PLANNED_PADDED_MAX = 8
 
 ON_MODEL = ("tokenize", "infer", "post")
 """The parts that are the model's own time."""
+ELSEWHERE = ("dns", "connect", "tls", "send", "first-byte", "transfer")
+"""The parts of the time with a model elsewhere."""
 
 
 class Lane:
@@ -52,7 +55,8 @@ class Lane:
     `run` is awaited for at most `slots` batches at a time, each on a slot of the `budget` that lanes on
     the same cores share. `waiting_max` bounds the waiting room
     whatever the policies say; `run_max_s` is the longest a caller waits for a run that has begun.
-    `service` learns from every clean run.
+    `service` learns from every clean run. With `abandons` a run that nobody waits for any more is
+    cancelled: right for a model elsewhere, useless for a thread that cannot be stopped.
     """
 
     def __init__(
@@ -68,10 +72,14 @@ class Lane:
         events: Events | None = None,
         waiting_max: int = 1000,
         run_max_s: float = inf,
+        abandons: bool = False,
     ) -> None:
         self.name = name
-        self.slots = slots
+        self._slots = slots
+        self._own_budget = budget is None
         self._budget = budget or Slots(slots)
+        self._abandons = abandons
+        self._paused_until = -inf
         self.waiting_max = waiting_max
         self.run_max_s = run_max_s
         self.batch = batch or BatchRule()
@@ -103,6 +111,30 @@ class Lane:
         """Whether the lane refuses new work."""
         return self._draining
 
+    @property
+    def slots(self) -> int:
+        """Batches in flight at once, at most; more take effect at once, fewer as batches end."""
+        return self._slots
+
+    @slots.setter
+    def slots(self, count: int) -> None:
+        self._slots = max(1, count)
+        if self._own_budget:
+            self._budget.resize(self._slots)
+        self._pump()
+
+    @property
+    def paused_s(self) -> float:
+        """For how long the lane starts nothing."""
+        return max(0.0, self._paused_until - self._clock.now())
+
+    def pause(self, seconds: float) -> None:
+        """Start nothing for `seconds`; what runs goes on, what waits keeps its place and its deadlines."""
+        until = self._clock.now() + seconds
+        if until > self._paused_until:
+            self._paused_until = until
+            self._at(until, self._pump)
+
     def line(self) -> list[tuple[Work, bool]]:
         """Who is inside, in order, and whether it has a place in a batch."""
         boarded = [(work, True) for batch in self._batches for work in batch.works()]
@@ -122,7 +154,10 @@ class Lane:
             )
             for batch in self._batches
         ]
-        return busy + [0.0] * (self.slots - len(busy))
+        spare = self._slots - len(busy)
+        free = busy + [0.0] * spare if spare >= 0 else sorted(busy)[-spare:]
+        paused_s = self.paused_s
+        return [max(seconds, paused_s) for seconds in free] if paused_s else free
 
     def ahead_s(self, before: Work | None = None) -> list[float]:
         """The expected service time of each run ahead of `before`, in order; by default of all.
@@ -150,10 +185,11 @@ class Lane:
             now=self._clock.now(),
             waiting=len(self._waiting),
             running=self.running,
-            free=self.slots - len(self._batches),
+            free=0 if self.paused_s else max(0, self._slots - len(self._batches)),
             start_in_s=start_in_s(self.free_in_s(), self.ahead_s(work)),
             service_s=self.service.seconds(cost) if rounds == 1 else rounds * run_s,
             pace_s=run_s / shared / self.slots,
+            paused_s=self.paused_s,
         )
 
     # -- entering -----------------------------------------------------------------------------
@@ -210,7 +246,7 @@ class Lane:
         self._settle(seat, "queue-timeout", error=error)
 
     def _too_long(self, batch: Batch) -> None:
-        batch.failed = True
+        batch.failed = batch.overload = True
         self._overrun(batch.members)
 
     def _overrun(self, seats: Sequence[Seat]) -> None:
@@ -239,7 +275,15 @@ class Lane:
             else:
                 seat.future.set_result(result)
         self._tell(seat.work, outcome)
+        self._abandon(seat.batch)
         self._pump()
+
+    def _abandon(self, batch: Batch | None) -> None:
+        """Cancel a run that nobody waits for, where that is of use; a run that just ends is left alone."""
+        if not self._abandons or batch is None or batch.task is None or not batch.given_up():
+            return
+        if batch.task is not asyncio.current_task():
+            batch.task.cancel()
 
     def _last_stamps(self, seat: Seat, outcome: str) -> None:
         """Close the parts of one piece of work; a run that was cut short counts as inference so far."""
@@ -257,7 +301,7 @@ class Lane:
         stamps.close("batch", batch.started_at)
         for part, at in list(batch.marks):
             stamps.close(part, at)
-        stamps.close("infer" if outcome in {"model-timeout", "left"} else "handover", now)
+        stamps.close(batch.doing if outcome in {"model-timeout", "left"} else "handover", now)
 
     def _thin_out(self, batch: Batch, seat: Seat) -> None:
         """A batch that is still gathering loses a member; an empty one gives its slot back."""
@@ -273,7 +317,7 @@ class Lane:
 
     def _tell(self, work: Work, outcome: str) -> None:
         parts = work.stamps.parts()
-        service_s = sum(parts.get(part, 0.0) for part in ON_MODEL)
+        service_s = sum(parts.get(part, 0.0) for part in (*ON_MODEL, *ELSEWHERE))
         waited_s = parts.get("wait", 0.0) + parts.get("batch", 0.0)
         settled = Settled(self.name, work.door, outcome, waited_s, service_s, work.batch_size)
         self.events.emit(settled)
@@ -297,7 +341,7 @@ class Lane:
         for batch in list(self._batches):
             if batch.gathering:
                 self._gather(batch)
-        while self._waiting and len(self._batches) < self.slots:
+        while self._waiting and len(self._batches) < self._slots and not self.paused_s:
             if self._waiting.head.latest_start < self._clock.now():
                 self._expire(self._waiting.head)
             elif self._budget.take(self._pump):
@@ -358,6 +402,7 @@ class Lane:
             batch.timer = self._at(longest, self._too_long, batch)
         self.events.emit(RunStarted(self.name, tuple(work.door for work in batch.works())))
         task = asyncio.get_running_loop().create_task(self._serve(batch, batch.started_at))
+        batch.task = task
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -372,8 +417,19 @@ class Lane:
             batch.stop_timer()
             for seat in batch.members:
                 self._settle(seat, "failed", error=ModelError("The run was broken off."))
+            running = sum(not other.gathering for other in self._batches)
             self._close(batch)
-            self.events.emit(RunFinished(self.name, len(batch.members), seconds, batch.failed))
+            self.events.emit(
+                RunFinished(
+                    self.name,
+                    len(batch.members),
+                    seconds,
+                    batch.failed,
+                    clean=clean,
+                    overload=batch.overload,
+                    running=running,
+                )
+            )
             self._pump()
 
     async def _attempt(self, batch: Batch, members: list[Seat]) -> bool:
@@ -390,8 +446,12 @@ class Lane:
                 raise ModelError(f"The model gave {len(results)} answers to {len(wanted)} items.")
         except Exception as error:  # noqa: BLE001 - whatever a model raises, the lane lives on
             batch.failed = True
-            if len(wanted) == 1:
-                self._settle(wanted[0], "failed", error=as_typed(error))
+            batch.overload = getattr(error, "overload", False)
+            if isinstance(error, ModelBusy):
+                self.pause(error.pause_s)
+            if len(wanted) == 1 or getattr(error, "whole", False):
+                for seat in wanted:
+                    self._settle(seat, "failed", error=as_typed(error))
                 return False
             batch.mark("infer")
             half = len(wanted) // 2

@@ -44,11 +44,14 @@ class Batch:
         "_asked",
         "_clock",
         "closes_at",
+        "doing",
         "expected_s",
         "failed",
         "marks",
         "members",
+        "overload",
         "started_at",
+        "task",
         "timer",
     )
 
@@ -57,12 +60,18 @@ class Batch:
         self.closes_at = closes_at
         self.failed = False
         """Whether the model raised, or was given up; a caller who left or a bad item is not its fault."""
+        self.overload = False
+        """Whether it failed because the model was asked for too much at once."""
         self._asked: Sequence[Seat] = ()
         self.members: list[Seat] = []
         self.started_at: float | None = None
         self.expected_s = 0.0
         self.timer: asyncio.TimerHandle | None = None
         self.marks: list[tuple[str, float]] = []
+        self.doing = "infer"
+        """The part under way; what a run that is cut short is booked under."""
+        self.task: asyncio.Task[None] | None = None
+        """The run itself, once it began."""
 
     @property
     def gathering(self) -> bool:
@@ -81,6 +90,14 @@ class Batch:
     def mark(self, part: str) -> None:
         """Say that `part` of the run has just ended."""
         self.marks.append((part, self._clock.now()))
+
+    def begin(self, part: str) -> None:
+        """Say that `part` of the run is under way."""
+        self.doing = part
+
+    def given_up(self) -> bool:
+        """Whether the run goes on and nobody waits for any of it."""
+        return self.started_at is not None and all(seat.settled for seat in self.members)
 
     def wanted(self, index: int) -> bool:
         """Whether anybody still waits for item `index` of the run."""

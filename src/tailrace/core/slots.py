@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 Wake = Callable[[], None]
 
@@ -25,8 +26,27 @@ class Slots:
             self._waiting.append(wake)
         return False
 
+    def resize(self, count: int) -> None:
+        """Have `count` slots from now on; those taken beyond it are not given out again."""
+        self.count = max(1, count)
+        self._wake()
+
     def give(self) -> None:
         """Give a slot back; a lane that was woken and needs none leaves it to the next."""
         self.taken -= 1
+        self._wake()
+
+    def _wake(self) -> None:
         while self._waiting and self.taken < self.count:
             self._waiting.popleft()()
+
+
+class Resizable(Protocol):
+    """Something whose number of runs at once can be changed while it runs; a lane is one."""
+
+    @property
+    def slots(self) -> int:
+        """Runs at once, at most."""
+
+    @slots.setter
+    def slots(self, count: int) -> None: ...

@@ -79,3 +79,10 @@ class Run(Protocol):
 
     def wanted(self, index: int) -> bool:
         """Whether anybody still waits for item `index`; ask between sub-batches and skip what is not."""
+
+
+class StagedRun(Run, Protocol):
+    """A run whose model also says which part is under way."""
+
+    def begin(self, part: str) -> None:
+        """Say that `part` is under way, so that a run that is cut short is booked there."""

@@ -18,6 +18,7 @@ from tailrace.models.port import FloatArray, ModelInfo
 from tailrace.models.session import Session
 from tailrace.models.threads import InferenceThreads
 from tailrace.models.tokens import PairTokens, Tokens
+from tailrace.models.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,27 @@ class OnnxCrossEncoder:
     def pair(self, text: str, label: str) -> Tokens:
         """The input the model reads for one pair."""
         return self._tokens.join(self._tokens.text(text), label)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokenizer's own view of texts."""
+        return self._tokens.vocabulary
+
+    def plain(self, text: str) -> list[int]:
+        """The ids of a text by itself, for `fit`."""
+        return self._tokens.text(text)
+
+    def fit(
+        self,
+        query: Sequence[int],
+        text: Sequence[int],
+        *,
+        text_first: bool,
+        left: bool = False,
+        text_max: int | None = None,
+    ) -> Tokens:
+        """The input for a query and a text of any length; see PairTokens.fit."""
+        return self._tokens.fit(query, text, text_first=text_first, left=left, text_max=text_max)
 
     def cost(self, text: str, labels: Sequence[str]) -> float:
         """Tokens the model will read for this text, padding not counted."""

@@ -16,6 +16,7 @@ from tailrace.models.port import FloatArray, ModelInfo
 from tailrace.models.session import Session
 from tailrace.models.threads import InferenceThreads
 from tailrace.models.tokens import TextTokens, Tokens
+from tailrace.models.vocabulary import Vocabulary
 
 _POOLED = ("sentence_embedding",)
 _BY_TOKEN = ("last_hidden_state", "token_embeddings")
@@ -42,6 +43,7 @@ class OnnxEmbedder:
         self._prompts = prompts
         self._owns_threads = owns_threads
         self._chunk_tokens = chunk_tokens
+        self._by_token = next((n for n in _BY_TOKEN if n in session.outputs), "")
         self._output = next((n for n in _POOLED + _BY_TOKEN if n in session.outputs), "")
         if not self._output:
             raise ModelUnavailable(
@@ -63,7 +65,7 @@ class OnnxEmbedder:
         self, texts: Sequence[str], run: Run, *, prompt: str | None = None
     ) -> list[FloatArray | Exception]:
         """One unit vector per text; see the port."""
-        prefix = self._prefix(prompt)
+        prefix = self.prefix(prompt)
         rows: list[Row] = []
         answers: list[FloatArray | Exception | None] = [None] * len(texts)
         for item, text in enumerate(texts):
@@ -79,9 +81,19 @@ class OnnxEmbedder:
         run.mark("post")
         return [answer for answer in answers if answer is not None]
 
-    def tokens(self, text: str, *, prompt: str | None = None) -> Tokens:
-        """The input the model reads for one text."""
-        return self._tokens.encode(self._prefix(prompt), text)
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokenizer's own view of texts."""
+        return self._tokens.vocabulary
+
+    @property
+    def knows_tokens(self) -> bool:
+        """Whether the graph gives a vector for every token."""
+        return bool(self._by_token)
+
+    def tokens(self, text: str, *, prompt: str | None = None, left: bool = False) -> Tokens:
+        """The input the model reads for one text; `left` cuts what is too long at its beginning."""
+        return self._tokens.encode(self.prefix(prompt), text, left=left)
 
     def vectors(self, batch: Sequence[Tokens]) -> FloatArray:
         """One run: a vector per input, not yet of unit length."""
@@ -91,6 +103,11 @@ class OnnxEmbedder:
         lengths = [len(tokens.ids) for tokens in batch]
         means = [result[row, :length].mean(axis=0) for row, length in enumerate(lengths)]
         return np.asarray(means, np.float32)
+
+    def token_vectors(self, batch: Sequence[Tokens]) -> list[FloatArray]:
+        """One run: for every input a vector for each of its tokens; see `knows_tokens`."""
+        result = self._session.run(batch, self._by_token)
+        return [result[row, : len(tokens.ids)] for row, tokens in enumerate(batch)]
 
     def unit_vectors(self, batch: Sequence[Tokens]) -> FloatArray:
         """One run: a unit vector per input; not finite where the model's answer was not."""
@@ -107,7 +124,7 @@ class OnnxEmbedder:
 
     def cost(self, text: str, *, prompt: str | None = None) -> float:
         """Tokens the model will read for this text."""
-        return float(len(self._tokens.encode(self._prefix(prompt), text).ids))
+        return float(len(self._tokens.encode(self.prefix(prompt), text).ids))
 
     def close(self) -> None:
         """Let go of the weights; stop the threads if they are ours alone."""
@@ -118,7 +135,8 @@ class OnnxEmbedder:
         """Write down what the probe measured."""
         self._info = replace(self._info, batch_invariant=invariant)
 
-    def _prefix(self, prompt: str | None) -> str:
+    def prefix(self, prompt: str | None) -> str:
+        """What stands before a text under a prompt; raises UnknownPrompt."""
         if prompt is None:
             return ""
         if prompt not in self._prompts:

@@ -3,6 +3,7 @@
 Knows the `tokenizers` library; nothing of runtimes or scores.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from tailrace.models.errors import ModelUnavailable, UnreadableText
+from tailrace.models.vocabulary import Vocabulary
 
 _REMEMBERED = 4096
 _PROBE = ("a", "b b")
@@ -42,6 +44,7 @@ class TextTokens:
 
     def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
         self._tokenizer = tokenizer
+        self.vocabulary = Vocabulary(tokenizer)
         probe = tokenizer.encode(_PROBE[0])
         inner = _plain(tokenizer, _PROBE[0])
         at = _find(probe.ids, inner, 0)
@@ -49,11 +52,16 @@ class TextTokens:
         self._after = probe.ids[at + len(inner) :]
         self._room = max_tokens - len(self._before) - len(self._after)
 
-    def encode(self, prefix: str, text: str) -> Tokens:
-        """The ids of one text behind a prefix, cut to what the model reads."""
+    def encode(self, prefix: str, text: str, *, left: bool = False) -> Tokens:
+        """The ids of one text behind a prefix, cut to what the model reads.
+
+        What does not fit is left out at the end, or with `left` at the beginning.
+        """
         plain = _plain(self._tokenizer, prefix, text)
-        ids = [*self._before, *plain[: self._room], *self._after]
-        return Tokens(ids, [0] * len(ids), max(0, len(plain) - self._room))
+        cut = max(0, len(plain) - self._room)
+        kept = plain[cut:] if left else plain[: self._room]
+        ids = [*self._before, *kept, *self._after]
+        return Tokens(ids, [0] * len(ids), cut)
 
 
 class PairTokens:
@@ -61,6 +69,7 @@ class PairTokens:
 
     def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
         self._tokenizer = tokenizer
+        self.vocabulary = Vocabulary(tokenizer)
         probe = tokenizer.encode(*_PROBE)
         first, second = (_plain(tokenizer, text) for text in _PROBE)
         at = _find(probe.ids, first, 0)
@@ -83,6 +92,30 @@ class PairTokens:
         """The input for one pair; a text that is too long loses its end."""
         second = self._label(label)
         first = text[: self._room - len(second)]
+        return self._joined(first, second, len(text) - len(first))
+
+    def fit(
+        self,
+        query: Sequence[int],
+        text: Sequence[int],
+        *,
+        text_first: bool,
+        left: bool = False,
+        text_max: int | None = None,
+    ) -> Tokens:
+        """The input for a query and a text, whichever of them the model reads first.
+
+        The text gives way: it loses its end (with `left` its beginning) beyond `text_max` ids or what
+        there is room for. A query that would take more than half from a long text is cut too.
+        """
+        asked = query[: max(self._room // 2, self._room - len(text))]
+        room = self._room - len(asked)
+        room = room if text_max is None else min(room, text_max)
+        kept = text[max(0, len(text) - room) :] if left else text[:room]
+        cut = len(query) - len(asked) + len(text) - len(kept)
+        return self._joined(kept, asked, cut) if text_first else self._joined(asked, kept, cut)
+
+    def _joined(self, first: Sequence[int], second: Sequence[int], cut: int) -> Tokens:
         return Tokens(
             [*self._before.ids, *first, *self._between.ids, *second, *self._after.ids],
             [
@@ -92,7 +125,7 @@ class PairTokens:
                 *([self._types[1]] * len(second)),
                 *self._after.types,
             ],
-            len(text) - len(first),
+            cut,
         )
 
     def count(self, text: list[int], label: str) -> int:

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from tailrace.serve.chat import ServedChat
 from tailrace.serve.embedding import ServedEmbedder
 from tailrace.serve.reranking import ServedReranker
 from tailrace.serve.served import UnknownModel, WrongKind
 
-K = TypeVar("K", ServedEmbedder, ServedReranker)
-Offer = ServedEmbedder | ServedReranker
+K = TypeVar("K", ServedEmbedder, ServedReranker, ServedChat)
+Offer = ServedEmbedder | ServedReranker | ServedChat
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +35,44 @@ class Catalogue:
         """The cross-encoder of that name; raises UnknownModel or WrongKind."""
         return self._find(name, ServedReranker)
 
+    def chat(self, name: str | None = None) -> ServedChat:
+        """The chat model of that name; raises UnknownModel or WrongKind."""
+        return self._find(name, ServedChat)
+
+    def classifier(self, name: str | None = None) -> ServedReranker:
+        """The cross-encoder of that name, and of several the first that has labels."""
+        if name is None:
+            for offer in self.offers:
+                if isinstance(offer, ServedReranker) and offer.labels:
+                    return offer
+        return self.reranker(name)
+
+    def any(self, name: str | None = None) -> ServedEmbedder | ServedReranker:
+        """The embedding model or cross-encoder of that name, or the first of either."""
+        if name is None:
+            for offer in self.offers:
+                if not isinstance(offer, ServedChat):
+                    return offer
+            raise UnknownModel("No model of this kind is on offer here.")
+        found = self._named(name)
+        if isinstance(found, ServedChat):
+            raise WrongKind(f"{name!r} does not do this; it is of another kind.")
+        return found
+
     def _find(self, name: str | None, kind: type[K]) -> K:
         if name is None:
             for offer in self.offers:
                 if isinstance(offer, kind):
                     return offer
             raise UnknownModel("No model of this kind is on offer here.")
+        found = self._named(name)
+        if not isinstance(found, kind):
+            raise WrongKind(f"{name!r} does not do this; it is of another kind.")
+        return found
+
+    def _named(self, name: str) -> Offer:
         found = self.names.get(name)
         if found is None:
             known = ", ".join(offer.served.name for offer in self.offers)
             raise UnknownModel(f"There is no model {name!r} here; there are: {known}.")
-        if not isinstance(found, kind):
-            raise WrongKind(f"{name!r} does not do this; it is of another kind.")
         return found

@@ -11,7 +11,16 @@ from tailrace.models.errors import BadOutput
 from tailrace.models.port import FloatArray
 from tailrace.models.threads import InferenceThreads
 from tailrace.serve.exchange import Exchange
-from tailrace.serve.served import INLINE_CHARS, Answered, Item, ServedModel, Terms
+from tailrace.serve.served import (
+    INLINE_CHARS,
+    PIECEWISE,
+    POOLED,
+    Answered,
+    Item,
+    NotOffered,
+    ServedModel,
+    Terms,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +35,18 @@ class Embedded:
 class ServedEmbedder:
     """Embeds through the lane."""
 
-    def __init__(self, served: ServedModel, model: OnnxEmbedder, threads: InferenceThreads) -> None:
+    def __init__(
+        self,
+        served: ServedModel,
+        model: OnnxEmbedder,
+        threads: InferenceThreads,
+        *,
+        default_prompt: str | None = None,
+    ) -> None:
         self.served = served
         self.model = model
-        self._threads = threads
+        self.default_prompt = default_prompt
+        self.threads = threads
 
     @property
     def prompts(self) -> Sequence[str]:
@@ -45,40 +62,80 @@ class ServedEmbedder:
         prompt: str | None = None,
         normalize: bool = True,
         dimensions: int | None = None,
+        left: bool = False,
     ) -> Embedded:
-        """Vectors of `texts`, with the model's `prompt` before each.
+        """Vectors of `texts`, with the model's `prompt` before each, or the default one.
 
         `dimensions` keeps the first so many numbers; vectors are brought to unit length unless
-        `normalize` is off.
+        `normalize` is off. A text that is too long loses its end, with `left` its beginning.
 
         Raises:
             InputError: a prompt or a number of dimensions that the model does not know.
             TailraceError: as ServedModel.answer.
 
         """
-        items = await self._items(exchange, texts, prompt)
+        items = await self._items(exchange, texts, prompt, left=left)
         answered = await self.served.answer(exchange, items, terms)
-        vectors = np.stack(answered.values)
-        full = vectors.shape[1]
-        if dimensions is not None:
-            if not 1 <= dimensions <= full:
-                raise InputError(f"`dimensions` must be 1 to {full} for {self.served.name}.")
-            vectors = vectors[:, :dimensions]
-        if normalize:
-            length = np.linalg.norm(vectors, axis=1, keepdims=True)
-            if not length.all():
-                raise BadOutput
-            vectors = vectors / length
-        return Embedded(np.ascontiguousarray(vectors, np.float32), answered)
+        vectors = unit(self.served.name, answered.values, dimensions, normalize=normalize)
+        return Embedded(vectors, answered)
+
+    async def embed_tokens(
+        self,
+        exchange: Exchange,
+        texts: Sequence[str],
+        terms: Terms,
+        *,
+        prompt: str | None = None,
+        left: bool = False,
+    ) -> Answered:
+        """For every text a vector for each of its tokens, as the model gives them.
+
+        Raises:
+            NotOffered: the model's graph has none.
+            TailraceError: as ServedModel.answer.
+
+        """
+        if not self.model.knows_tokens:
+            raise NotOffered(
+                f"The graph of {self.served.name} has no output last_hidden_state, so there are no "
+                "vectors by token; export the model with it."
+            )
+        items = await self._items(exchange, texts, prompt, left=left, kind=PIECEWISE)
+        return await self.served.answer(exchange, items, terms)
 
     async def _items(
-        self, exchange: Exchange, texts: Sequence[str], prompt: str | None
+        self,
+        exchange: Exchange,
+        texts: Sequence[str],
+        prompt: str | None,
+        *,
+        left: bool,
+        kind: str = POOLED,
     ) -> list[Item]:
+        prompt = self.default_prompt if prompt is None else prompt
+
         def tokenize() -> list[Item]:
-            made = [self.model.tokens(text, prompt=prompt) for text in texts]
-            return [Item(tokens, tokens.cut > 0) for tokens in made]
+            return [Item(self.model.tokens(text, prompt=prompt, left=left), kind) for text in texts]
 
         with exchange.part("tokenize"):
             if sum(map(len, texts)) <= INLINE_CHARS:
                 return tokenize()
-            return await exchange.unless_left(self._threads.call(tokenize))
+            return await exchange.unless_left(self.threads.call(tokenize))
+
+
+def unit(
+    name: str, values: Sequence[FloatArray], dimensions: int | None, *, normalize: bool
+) -> FloatArray:
+    """Vectors as they are answered: cut to `dimensions`, of unit length unless `normalize` is off."""
+    vectors = np.stack(values)
+    full = vectors.shape[1]
+    if dimensions is not None:
+        if not 1 <= dimensions <= full:
+            raise InputError(f"`dimensions` must be 1 to {full} for {name}.")
+        vectors = vectors[:, :dimensions]
+    if normalize:
+        length = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not length.all():
+            raise BadOutput
+        vectors = vectors / length
+    return np.ascontiguousarray(vectors, np.float32)

@@ -113,4 +113,4 @@ async def answer(
         made = on_error(error)
     exchange.stamps.close("serialize", clock.now())
     headers = {**made.headers, SERVER_TIMING: server_timing(exchange.stamps.parts())}
-    return Response(made.body, made.status, headers)
+    return made.response(headers)

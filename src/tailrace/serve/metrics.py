@@ -37,6 +37,7 @@ REFUSALS = (
     "rate-limited",
     "deadline-infeasible",
     "memory-pressure",
+    "upstream-paused",
     "draining",
 )
 

@@ -18,6 +18,8 @@ from tailrace.wire.problem import MEDIA_TYPE, problem
 STATUS: dict[str, tuple[int, str]] = {
     "invalid-input": (422, "The input cannot be used"),
     "too-many-items": (422, "Too many items"),
+    "empty-input": (422, "There is nothing to do"),
+    "not-offered": (422, "The model cannot do this"),
     "invalid-json": (400, "The body is not JSON"),
     "wrong-content-type": (415, "The content type is not JSON"),
     "body-timeout": (408, "The body did not come in time"),
@@ -34,6 +36,12 @@ STATUS: dict[str, tuple[int, str]] = {
     "model-restarting": (502, "The model's process is starting again"),
     "model-unavailable": (503, "The model is not there"),
     "not-ready": (503, "Not ready yet"),
+    "model-busy": (429, "The model asks for a pause"),
+    "upstream-failed": (502, "The upstream failed"),
+    "upstream-timeout": (504, "The upstream took too long"),
+    "upstream-busy": (429, "The upstream refused"),
+    "upstream-paused": (429, "The upstream asked for a pause"),
+    "upstream-refused": (422, "The upstream cannot use the request"),
     "bad-output": (500, "The model gave no usable answer"),
     "unknown-model": (404, "No such model"),
     "wrong-kind": (400, "The model is of another kind"),
@@ -77,6 +85,10 @@ class Answer:
     body: bytes
     headers: dict[str, str]
 
+    def response(self, headers: dict[str, str]) -> Response:
+        """What is sent, with the headers as they are by then."""
+        return Response(self.body, self.status, headers)
+
 
 def json_answer(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
     """A JSON answer; numpy arrays serialise as they are, NaN never leaves as JSON."""
@@ -100,6 +112,7 @@ def problem_answer(
         headers |= retry_after(back_s[0], back_s[1] * 1000)
         after = int(headers["Retry-After"])
     detail = str(error) if error.code in STATUS else "Look at the log of the box."
+    detail = detail.encode("utf-8", "replace").decode()  # it may quote what cannot be sent
     body = problem(error.code, status, title, detail, door=door, retry_after_s=after)
     return Answer(status, orjson.dumps(body), headers)
 

@@ -1,6 +1,6 @@
-"""A cross-encoder on offer: a query and texts in, a score for each text out."""
+"""A cross-encoder on offer: a query and texts in, a score for each text out; or texts against its labels."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,8 +8,9 @@ import numpy as np
 from tailrace.models.cross_encoder import OnnxCrossEncoder
 from tailrace.models.port import FloatArray
 from tailrace.models.threads import InferenceThreads
+from tailrace.models.tokens import Tokens
 from tailrace.serve.exchange import Exchange
-from tailrace.serve.served import INLINE_CHARS, Answered, Item, ServedModel, Terms
+from tailrace.serve.served import INLINE_CHARS, Answered, Item, NotOffered, ServedModel, Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,10 @@ class Scored:
     def probabilities(self) -> FloatArray:
         """The logistic function of the logits."""
         return np.asarray(1.0 / (1.0 + np.exp(-self.logits.astype(np.float64))), np.float32)
+
+    def scores(self, *, raw: bool) -> list[float]:
+        """Probabilities, or the logits themselves."""
+        return [float(score) for score in (self.logits if raw else self.probabilities)]
 
     def best_first(self) -> list[int]:
         """Indices of the pairs, the best first; equal scores keep their order."""
@@ -39,32 +44,103 @@ class ServedReranker:
         threads: InferenceThreads,
         *,
         text_first: bool,
+        labels: Sequence[str] = (),
     ) -> None:
         self.served = served
         self.model = model
-        self._threads = threads
-        self._text_first = text_first
+        self.labels = tuple(labels)
+        self.text_first = text_first
+        self.threads = threads
 
     async def rerank(
-        self, exchange: Exchange, query: str, texts: Sequence[str], terms: Terms
+        self,
+        exchange: Exchange,
+        query: str,
+        texts: Sequence[str],
+        terms: Terms,
+        *,
+        left: bool = False,
+        text_max: int | None = None,
     ) -> Scored:
-        """How well each text fits the query; see ServedModel.answer for what it raises."""
-        return await self.score(exchange, [(query, text) for text in texts], terms)
+        """How well each text fits the query; see ServedModel.answer for what it raises.
+
+        Of a text at most `text_max` tokens are read; what is too much goes at its end, with `left` at
+        its beginning.
+        """
+
+        def tokenize() -> list[Tokens]:
+            asked = self.model.plain(query)
+            return [
+                self.model.fit(
+                    asked,
+                    self.model.plain(text),
+                    text_first=self.text_first,
+                    left=left,
+                    text_max=text_max,
+                )
+                for text in texts
+            ]
+
+        return await self._score(exchange, tokenize, len(query) + sum(map(len, texts)), terms)
 
     async def score(
-        self, exchange: Exchange, pairs: Sequence[tuple[str, str]], terms: Terms
+        self,
+        exchange: Exchange,
+        pairs: Sequence[tuple[str, str]],
+        terms: Terms,
+        *,
+        left: bool = False,
     ) -> Scored:
-        """Scores of (query, text) pairs."""
+        """Scores of pairs, each in the order in which the model reads it; the longer one gives way."""
 
-        def tokenize() -> list[Item]:
-            ordered = [(b, a) if self._text_first else (a, b) for a, b in pairs]
-            made = [self.model.pair(first, second) for first, second in ordered]
-            return [Item(tokens, tokens.cut > 0) for tokens in made]
+        def tokenize() -> list[Tokens]:
+            made = []
+            for pair in pairs:
+                first, second = (self.model.plain(text) for text in pair)
+                text_first = len(first) > len(second)
+                query, text = (second, first) if text_first else (first, second)
+                made.append(self.model.fit(query, text, text_first=text_first, left=left))
+            return made
 
+        return await self._score(exchange, tokenize, sum(len(a) + len(b) for a, b in pairs), terms)
+
+    async def classify(
+        self, exchange: Exchange, texts: Sequence[str], terms: Terms, *, left: bool = False
+    ) -> Scored:
+        """Every text against every label of the offer: len(texts) * len(labels) scores.
+
+        Raises:
+            NotOffered: the offer has no labels; a cross-encoder reads pairs, a lone text is none.
+
+        """
+        if not self.labels:
+            raise NotOffered(
+                f"{self.served.name} reads pairs. Send pairs, or give the model `labels` in the "
+                "configuration to have texts scored against them."
+            )
+
+        def tokenize() -> list[Tokens]:
+            queries = [self.model.plain(label) for label in self.labels]
+            read = [self.model.plain(text) for text in texts]
+            return [
+                self.model.fit(query, text, text_first=self.text_first, left=left)
+                for text in read
+                for query in queries
+            ]
+
+        return await self._score(exchange, tokenize, sum(map(len, texts)), terms)
+
+    async def _score(
+        self,
+        exchange: Exchange,
+        tokenize: Callable[[], list[Tokens]],
+        characters: int,
+        terms: Terms,
+    ) -> Scored:
         with exchange.part("tokenize"):
-            if sum(len(a) + len(b) for a, b in pairs) <= INLINE_CHARS:
-                items = tokenize()
+            if characters <= INLINE_CHARS:
+                made = tokenize()
             else:
-                items = await exchange.unless_left(self._threads.call(tokenize))
-        answered = await self.served.answer(exchange, items, terms)
-        return Scored(np.asarray(answered.values, np.float32).reshape(len(pairs)), answered)
+                made = await exchange.unless_left(self.threads.call(tokenize))
+        answered = await self.served.answer(exchange, [Item(tokens) for tokens in made], terms)
+        return Scored(np.asarray(answered.values, np.float32).reshape(len(made)), answered)

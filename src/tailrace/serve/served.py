@@ -5,10 +5,10 @@ dialects call this and know nothing of lanes; this knows nothing of their shapes
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,8 +26,9 @@ from tailrace.models.tokens import Tokens
 from tailrace.serve.doors import Door
 from tailrace.serve.exchange import Exchange
 
-SHARED = "shared"
-"""The batch key of all work here: any item may share a run with any other."""
+POOLED = "pooled"
+PIECEWISE = "piecewise"
+"""What is asked of the model for an item, and so its batch key: items of one kind share runs."""
 INLINE_CHARS = 20_000
 """Up to so many characters are tokenised on the event loop; more go to a thread."""
 
@@ -44,7 +45,13 @@ class WrongKind(InputError):
     code = "wrong-kind"
 
 
-Infer = Callable[[Sequence[Tokens]], FloatArray]
+class NotOffered(InputError):
+    """The model named cannot do this."""
+
+    code = "not-offered"
+
+
+Infer = Callable[[Sequence[Tokens]], FloatArray | Sequence[FloatArray]]
 """One run of a model: an answer per input, in order, on the calling thread."""
 
 
@@ -69,6 +76,8 @@ class Answered:
     hits: int
     """Items whose answer was known."""
     batch_size: int
+    fallback: str = ""
+    """The model that answered in the place of the one asked for, if one did."""
 
     @property
     def tokens_total(self) -> int:
@@ -78,10 +87,54 @@ class Answered:
 
 @dataclass(slots=True)
 class Item:
-    """One input, ready for the model: its tokens, and whether some of the text was left out."""
+    """One input, ready for the model: its tokens, and what is asked about them."""
 
     tokens: Tokens
-    truncated: bool = False
+    kind: str = POOLED
+
+    @property
+    def truncated(self) -> bool:
+        """Whether some of the text was left out."""
+        return self.tokens.cut > 0
+
+    @property
+    def payload(self) -> "Item":
+        """What the runner is given: all of it, for the kind says what to ask of the model."""
+        return self
+
+    @property
+    def cost(self) -> float:
+        """What it costs: tokens."""
+        return float(len(self.tokens.ids))
+
+    @property
+    def key(self) -> Hashable:
+        """What tells this input from every other."""
+        return (self.kind, tuple(self.tokens.ids))
+
+
+class Input(Protocol):
+    """One input as ServedModel sees it; Item is the usual one."""
+
+    @property
+    def kind(self) -> str:
+        """What is asked of the model for it; inputs of one kind share runs."""
+
+    @property
+    def truncated(self) -> bool:
+        """Whether some of the text was left out."""
+
+    @property
+    def payload(self) -> Any:
+        """What the model is given."""
+
+    @property
+    def cost(self) -> float:
+        """What it costs: tokens, counted or estimated."""
+
+    @property
+    def key(self) -> Hashable:
+        """What tells this input from every other."""
 
 
 class TooLong(InputError):
@@ -111,7 +164,7 @@ class ServedModel:
         self._clock = clock
         self._bulk_yields = bulk_yields
 
-    async def answer(self, exchange: Exchange, items: Sequence[Item], terms: Terms) -> Answered:
+    async def answer(self, exchange: Exchange, items: Sequence[Input], terms: Terms) -> Answered:
         """All items' answers, or the first error among them; none is admitted unless all are.
 
         The exchange's parts from admission on are those of the item that was finished last.
@@ -127,8 +180,8 @@ class ServedModel:
         keys = [self._key(item) for item in items]
         with exchange.part("cache"):
             known = [self.cache.get(key) for key in keys]
-            self.lane.events.emit(CacheLookup(self.door.name, None not in known))
-        missing = [i for i, value in enumerate(known) if value is None]
+            missing = [i for i, value in enumerate(known) if value is None]
+            self.lane.events.emit(CacheLookup(self.door.name, not missing))
         works: list[Work] = []
         if missing:
             futures = self._enter(exchange, items, keys, missing, terms, works)
@@ -136,23 +189,24 @@ class ServedModel:
             values = await self._all(exchange, futures)
             for i, value in zip(missing, values, strict=True):
                 known[i] = value
-                self.cache.put(keys[i], value)
+                if items[i].kind == POOLED:  # answers by token are too large to keep
+                    self.cache.put(keys[i], value)
             self._last_of(exchange, works)
         return Answered(
             values=[value for value in known if value is not None],
-            tokens=[len(item.tokens.ids) for item in items],
+            tokens=[int(item.cost) for item in items],
             truncated=[item.truncated for item in items],
             hits=len(items) - len(missing),
             batch_size=max((work.batch_size for work in works), default=0),
         )
 
-    def _key(self, item: Item) -> tuple[str, tuple[int, ...]]:
-        return (self.info.fingerprint, tuple(item.tokens.ids))
+    def _key(self, item: Input) -> tuple[str, Hashable]:
+        return (self.info.fingerprint, item.key)
 
     def _enter(
         self,
         exchange: Exchange,
-        items: Sequence[Item],
+        items: Sequence[Input],
         keys: Sequence[Any],
         missing: Sequence[int],
         terms: Terms,
@@ -162,9 +216,7 @@ class ServedModel:
         now = exchange.clock.now()
         until = terms.deadline
         new = {keys[i]: i for i in missing if not self.flights.under_way(keys[i], until)}
-        whole = self._work(
-            Stamps(now), sum(float(len(items[i].tokens.ids)) for i in new.values()), terms
-        )
+        whole = self._work(Stamps(now), sum(items[i].cost for i in new.values()), terms)
         whole.items = len(new)
         view = self.lane.view(whole if new else None)
         try:
@@ -179,9 +231,10 @@ class ServedModel:
         futures = []
         for i in missing:
 
-            def start(item: Item = items[i]) -> asyncio.Future[Any]:
-                work = self._work(Stamps(exchange.clock.now()), float(len(item.tokens.ids)), terms)
-                work.payload = item.tokens
+            def start(item: Input = items[i]) -> asyncio.Future[Any]:
+                work = self._work(Stamps(exchange.clock.now()), item.cost, terms)
+                work.payload = item.payload
+                work.batch_key = item.kind
                 works.append(work)
                 return self.lane.submit(work, latest)
 
@@ -194,7 +247,7 @@ class ServedModel:
             stamps,
             door=self.door.name,
             cost=cost,
-            batch_key=SHARED,
+            batch_key=POOLED,
             caller=terms.caller,
             yields=self._bulk_yields if terms.bulk else 0.0,
             deadline=terms.deadline,
@@ -218,12 +271,12 @@ class ServedModel:
         exchange.stamps.close("handover", exchange.clock.now())
 
 
-def runner(infer: Infer, threads: InferenceThreads) -> Runner:
-    """The lane's callable for a model: a batch of tokens on one inference thread."""
+def runner(infers: Mapping[str, Infer], threads: InferenceThreads) -> Runner:
+    """The lane's callable for a model: a batch of items of one kind on one inference thread."""
 
-    def run_batch(batch: Sequence[Tokens], run: Run) -> list[FloatArray | Exception]:
+    def run_batch(batch: Sequence[Item], run: Run) -> list[FloatArray | Exception]:
         run.mark("tokenize")
-        answers = infer(batch)
+        answers = infers[batch[0].kind]([item.tokens for item in batch])
         run.mark("infer")
         finite = [bool(np.isfinite(answer).all()) for answer in answers]
         made: list[FloatArray | Exception] = [
@@ -232,7 +285,7 @@ def runner(infer: Infer, threads: InferenceThreads) -> Runner:
         run.mark("post")
         return made
 
-    async def run(batch: Sequence[Tokens], run: Run) -> Sequence[Any]:
+    async def run(batch: Sequence[Item], run: Run) -> Sequence[Any]:
         return await threads.call(run_batch, batch, run)
 
     return run

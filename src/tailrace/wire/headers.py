@@ -11,6 +11,7 @@ RETRY_AFTER = "Retry-After"
 RETRY_AFTER_MS = "retry-after-ms"
 X_CACHE = "X-Cache"
 X_BATCH_SIZE = "X-Batch-Size"
+X_FALLBACK = "X-Fallback"
 X_DEADLINE_MS = "X-Deadline-Ms"
 X_API_KEY = "X-API-Key"
 X_REQUEST_ID = "X-Request-Id"
@@ -25,6 +26,12 @@ PARTS = (
     "batch",
     "tokenize",
     "infer",
+    "dns",
+    "connect",
+    "tls",
+    "send",
+    "first-byte",
+    "transfer",
     "post",
     "handover",
     "serialize",

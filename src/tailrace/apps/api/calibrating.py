@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from tailrace.apps.api.remote_settings import RemoteOffer
 from tailrace.apps.api.settings import ApiSettings
 from tailrace.models.calibration import Calibration, calibrate, keep
 from tailrace.models.open import open_cross_encoder, open_embedder
@@ -20,6 +21,8 @@ def calibrated(
     found: dict[str, Calibration] = {}
     try:
         for offer in settings.models:
+            if isinstance(offer, RemoteOffer):
+                continue  # how it makes its runs is its own affair
             if offer.kind == "embedding":
                 embedder = open_embedder(
                     offer.source, threads=threads, progress=progress, cache_dir=place

