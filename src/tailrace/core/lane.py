@@ -5,6 +5,9 @@ frees the seat of a caller who leaves, and keeps a failing item, or a failing mo
 along. It knows nothing of HTTP, of policies, or of what a model is: it takes a callable.
 
 Everything here runs on one event loop; only `Batch`, as a `Run`, is read from the model's threads.
+
+Longer than most files: entering, boarding, settling and stopping change the same few variables, and every
+promise of the lane (settled once, seats back, slots back) is kept by seeing all of them in one place.
 """
 
 import asyncio
