@@ -212,3 +212,9 @@ def test_a_nul_is_a_character_like_any_other(api: Api):
 def test_the_server_still_answers_after_all_this(api: Api):
     assert api.get("/readyz").status_code == 200
     assert len(api.ok("/embed", {"inputs": "a"})) == 1
+
+
+@pytest.mark.parametrize("modality", ["image", ["text"], {}, 1, False], ids=repr)
+def test_a_modality_that_is_not_text_is_refused(api: Api, modality):
+    entry = ENTRIES[1]
+    assert "modality" in refused(api, entry, {"input": "a", "modality": modality})

@@ -53,7 +53,7 @@ class Shared(Dialect):
         infinity = "modality" in body or body.get("dimensions") == 0
         try:
             modality = body.get("modality")
-            if modality not in {None, "text"}:
+            if modality is not None and modality != "text":
                 raise InputError("`modality` must be text.")
             if body.get("dimensions") == 0:
                 body = {**body, "dimensions": None}  # Infinity's way to say: all of them
