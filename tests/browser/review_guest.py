@@ -56,6 +56,10 @@ class Guest:
         self.wait()
 
     def wait(self) -> None:
+        """Wait for the end of what was just begun: the page shows it on its next frame."""
+        self.page.evaluate(
+            "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+        )
         self.page.wait_for_selector("#send:enabled", timeout=RUN_MS)
 
     def export(self, kind: str) -> str:

@@ -1,6 +1,7 @@
 """Everybody: axe in both languages, colours and three widths; the keyboard alone; no colour."""
 
 import pytest
+from playwright.sync_api import expect
 from review_guest import AXE, Guest
 
 WIDTHS = (360, 768, 1280)
@@ -101,7 +102,7 @@ def test_the_keyboard_reaches_everything(guest: Guest):
 def test_a_crowd_with_the_keyboard_alone(guest: Guest):
     page = guest.open(n=2).page
     page.keyboard.press("3")
-    assert page.locator("#door-batched").is_checked()
+    expect(page.locator("#door-batched")).to_be_checked()
     page.keyboard.press("g")
     page.wait_for_selector("#rows > tr")
     guest.wait()
@@ -116,7 +117,7 @@ def test_a_crowd_with_the_keyboard_alone(guest: Guest):
     page.uncheck("#keys-on")
     page.keyboard.press("Escape")
     page.keyboard.press("1")
-    assert page.locator("#door-batched").is_checked(), "shortcuts can be switched off"
+    expect(page.locator("#door-batched")).to_be_checked()
 
 
 def test_keys_are_letters_while_somebody_writes(guest: Guest):
@@ -125,7 +126,7 @@ def test_keys_are_letters_while_somebody_writes(guest: Guest):
     page.focus("#typed")
     page.keyboard.type("gr1")
     assert page.input_value("#typed") == "gr1"
-    assert page.locator("#door-limited").is_checked()
+    expect(page.locator("#door-limited")).to_be_checked()
 
 
 def test_it_reads_without_colour(after_limited):

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from playwright.sync_api import expect
 from review_guest import Guest
 
 
@@ -85,8 +86,8 @@ def test_a_row_opens_to_topics_times_and_curl(after_limited):
     detail = guest.page.locator(".detail")
     assert detail.locator(".topics li:not(.line)").count() == 24
     assert detail.locator(".topics .line").count() == 1, "weak topics are marked off"
-    assert "curl -si" in detail.locator("pre").inner_text()
-    assert "상자가 잼" in detail.locator(".parts").inner_text()
+    expect(detail.locator("pre")).to_contain_text("curl -si", use_inner_text=True)
+    expect(detail.locator(".parts")).to_contain_text("상자가 잼", use_inner_text=True)
     button.click()
     assert detail.count() == 0
 
@@ -143,16 +144,16 @@ def test_one_guest_is_timed_by_the_browser_and_the_same_words_come_from_the_cach
     page.click("#send")
     guest.wait()
     assert asked == [f"{guest.url}/api/limited/predict"]
-    assert "브라우저" in page.locator("#rt-clock").inner_text()
+    expect(page.locator("#rt-clock")).to_contain_text("브라우저", use_inner_text=True)
     page.click("#send")
     guest.wait()
-    assert "캐시" in page.locator("#rows .note").inner_text()
+    expect(page.locator("#rows .note")).to_contain_text("캐시", use_inner_text=True)
 
 
 def test_typed_reviews_come_one_per_line(guest: Guest):
     page = guest.open().page
     page.check("input[name=source][value=typed]", force=True)
-    assert page.locator("#send").is_disabled()
+    expect(page.locator("#send")).to_be_disabled()
     page.fill("#typed", "주차가 어려워요\n\n  it's <b>fine</b> & 'good'  \n")
     guest.send()
     texts = page.locator("#rows .review").all_inner_texts()
@@ -173,7 +174,7 @@ def test_a_link_brings_the_same_crowd(guest: Guest, browser):
     second = Guest(other.new_page(), guest.url)
     second.page.goto(link)
     second.page.wait_for_selector("#send:enabled")
-    assert second.page.locator("#door-batched").is_checked()
+    expect(second.page.locator("#door-batched")).to_be_checked()
     second.send()
     assert second.page.locator("#rows .review").all_inner_texts() == texts
     other.close()
@@ -207,6 +208,6 @@ def test_a_crowd_can_be_stopped(guest: Guest):
     page.wait_for_selector("#rows .badge.ticket")
     page.click("#stop")
     guest.wait()
-    assert "stopped" in page.locator("#run-line").inner_text()
-    assert "cut off" in page.locator("#rows .answer").last.inner_text()
+    expect(page.locator("#run-line")).to_contain_text("stopped", use_inner_text=True)
+    expect(page.locator("#rows .answer").last).to_contain_text("cut off", use_inner_text=True)
     assert guest.complaints == []

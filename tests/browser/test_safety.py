@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import httpx
 from cuttable import Wire
+from playwright.sync_api import expect
 from review_guest import Guest
 
 import tailrace.apps.review
@@ -69,18 +70,18 @@ def test_without_a_stream_it_polls(guest: Guest):
     guest.page.route("**/api/events*", lambda route: route.abort())
     guest.page.goto(f"{guest.url}/#lang=en")
     guest.page.wait_for_selector("#link-state[data-link=polling]", timeout=20_000)
-    assert guest.page.locator("#send").is_enabled()
+    expect(guest.page.locator("#send")).to_be_enabled()
 
 
 def test_a_loading_model_is_said_and_nothing_can_be_sent(guest: Guest):
     guest.page.route("**/readyz", lambda route: route.fulfill(status=503, body="{}"))
     guest.page.goto(f"{guest.url}/#lang=en")
     guest.page.wait_for_selector("#banner[data-kind=loading]")
-    assert "loading" in guest.page.locator("#banner").inner_text()
-    assert guest.page.locator("#send").is_disabled()
+    expect(guest.page.locator("#banner")).to_contain_text("loading", use_inner_text=True)
+    expect(guest.page.locator("#send")).to_be_disabled()
     guest.page.unroute("**/readyz")
     guest.page.wait_for_selector("#send:enabled")
-    assert guest.page.locator("#banner").is_hidden()
+    expect(guest.page.locator("#banner")).to_be_hidden()
 
 
 def test_a_box_that_is_gone_is_said(guest: Guest):
@@ -89,7 +90,7 @@ def test_a_box_that_is_gone_is_said(guest: Guest):
     guest.open(lang="en")
     page.route("**/api/**", lambda route: route.abort())
     page.wait_for_selector("#banner[data-kind=gone]", timeout=20_000)
-    assert page.locator("#send").is_disabled()
+    expect(page.locator("#send")).to_be_disabled()
 
 
 def test_a_killed_child_is_shown_as_502(guest: Guest):
@@ -107,8 +108,8 @@ def test_a_killed_child_is_shown_as_502(guest: Guest):
     )
     guest.open(door="naive", n=1, lang="en").page.click("#send")
     guest.page.wait_for_selector("#rows > tr[data-fate=killed]")
-    assert "502" in guest.page.locator("#rows .note").inner_text()
-    assert "502 for 1" in guest.page.locator("#gave-naive").inner_text()
+    expect(guest.page.locator("#rows .note")).to_contain_text("502", use_inner_text=True)
+    expect(guest.page.locator("#gave-naive")).to_contain_text("502 for 1", use_inner_text=True)
 
 
 def test_a_lost_ticket_is_shown_as_lost(guest: Guest):
@@ -118,4 +119,4 @@ def test_a_lost_ticket_is_shown_as_lost(guest: Guest):
     )
     guest.open(door="queue", n=1, seed=321, lang="en").page.click("#send")
     guest.page.wait_for_selector("#rows > tr[data-fate=failed]")
-    assert "lost" in guest.page.locator("#rows .note").inner_text()
+    expect(guest.page.locator("#rows .note")).to_contain_text("lost", use_inner_text=True)
