@@ -20,7 +20,6 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from tailrace.apps.api.app import dialects as all_dialects
-from tailrace.apps.api.remote_settings import AdaptiveSettings, RemoteOffer, TimeoutSettings
 from tailrace.apps.api.settings import AnyOffer, ApiSettings, ModelOffer
 from tailrace.apps.review.app import event_stream, review_app
 from tailrace.apps.review.box import ReviewBox
@@ -40,6 +39,7 @@ from tailrace.serve.dialects.openai import OpenAI
 from tailrace.serve.dialects.tei import Tei
 from tailrace.serve.keys import Keys
 from tailrace.serve.problems import STATUS
+from tailrace.serve.remote_settings import AdaptiveSettings, RemoteOffer, TimeoutSettings
 from tailrace.serve.settings import DoorSettings, PolicySettings
 from tailrace.wire.problem import TYPE_PREFIX
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-from tailrace.apps.api.remote_settings import RemoteOffer
 from tailrace.apps.api.settings import ApiSettings
 from tailrace.models.calibration import Calibration, calibrate, keep
 from tailrace.models.open import open_cross_encoder, open_embedder
 from tailrace.models.probe import Infer
 from tailrace.models.threads import InferenceThreads
+from tailrace.serve.remote_settings import RemoteOffer
 
 SAMPLE = "점심시간에 갔더니 줄이 길어서 삼십 분을 기다렸는데 음식은 금방 나왔어요"
 

@@ -9,8 +9,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 
-from tailrace.apps.api.remote import Surroundings, open_remote, tie
-from tailrace.apps.api.remote_settings import RemoteOffer
 from tailrace.apps.api.settings import ApiSettings, ModelOffer
 from tailrace.cache.memory import MemoryCache
 from tailrace.core.batch import BatchRule
@@ -35,6 +33,8 @@ from tailrace.serve.embedding import ServedEmbedder
 from tailrace.serve.keys import Keys
 from tailrace.serve.metrics import Metrics
 from tailrace.serve.readiness import Readiness
+from tailrace.serve.remote_offers import Surroundings, open_remote, tie
+from tailrace.serve.remote_settings import RemoteOffer
 from tailrace.serve.reranking import ServedReranker
 from tailrace.serve.served import PIECEWISE, POOLED, Infer, ServedModel, runner
 from tailrace.serve.settings import BadConfiguration

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from tailrace.apps.api.remote_settings import RemoteOffer, StandInSettings
+from tailrace.serve.remote_settings import RemoteOffer, StandInSettings
 from tailrace.serve.settings import (
     DeadlineFeasibleSettings,
     DoorSettings,

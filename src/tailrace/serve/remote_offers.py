@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from tailrace.apps.api.remote_settings import RemoteOffer, StandInSettings
 from tailrace.cache.memory import MemoryCache
 from tailrace.core.admission import AllOf
 from tailrace.core.batch import BatchRule
@@ -20,6 +19,7 @@ from tailrace.serve.doors import Door
 from tailrace.serve.embedding import ServedEmbedder
 from tailrace.serve.fallback import FallbackEmbedder
 from tailrace.serve.remote_embedding import ServedRemoteEmbedder, embedding_runner
+from tailrace.serve.remote_settings import RemoteOffer, StandInSettings
 from tailrace.serve.served import ServedModel
 from tailrace.serve.settings import BadConfiguration
 
