@@ -129,6 +129,13 @@ BOUNDING_CONSTANTS = (
     ("tailrace.models.upstream", "PAUSE_S", "seconds of pause after a refusal that names none"),
     ("tailrace.models.upstream", "PAUSE_S_MAX", "seconds of pause that an upstream is believed"),
     ("tailrace.models.remote", "AHEAD", "pieces of a stream read before the caller took them"),
+    ("tailrace.search.text", "QUERY_CHARS_MAX", "characters of a search query that are read"),
+    ("tailrace.search.text", "TERM_CHARS_MAX", "characters of one term of the keyword index"),
+    ("tailrace.stores.port", "TERMS_MAX", "terms of one search query that are looked up"),
+    ("tailrace.stores.batches", "ID_CHARS_MAX", "characters of a document's id"),
+    ("tailrace.stores.batches", "FIELD_CHARS_MAX", "characters of one field of a document"),
+    ("tailrace.stores.sqlite_file", "READERS_MAX", "connections of the embedded store for readers"),
+    ("tailrace.stores.sqlite_file", "BUSY_S", "seconds that one process waits for another's write"),
     ("tailrace.models.chunks", "CHUNK_TOKENS", "padded tokens in one sub-batch"),
     ("tailrace.models.threads", "NICE", "niceness of inference threads"),
 )

@@ -1,0 +1,105 @@
+"""The vector leg that runs in this process: a matrix kept up to date from a table.
+
+The table is the truth. Every search first asks for the table's generation and reads what changed since;
+so what any process wrote before is found. Shared by the stores; knows no SQL.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from tailrace.stores.matrix import Candidate, Matrix, RowArray, scan
+from tailrace.stores.port import Filter, FloatArray, Hit, Space, VectorLeg
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """What happened to a space's vectors: `whole` begins again, else drop first, then put."""
+
+    generation: int
+    whole: bool
+    dropped: Sequence[int]
+    rows: Sequence[int]
+    vectors: FloatArray
+
+
+class Feed(Protocol):
+    """What the matrix asks of the table behind it."""
+
+    def generation(self) -> int:
+        """Grows with every write that is visible."""
+
+    def changes(self, space: Space, since: int) -> Change:
+        """Everything after generation `since`, in one reading; -1: from the beginning."""
+
+    def matching(self, where: Filter) -> RowArray | None:
+        """Rows of the documents that a filter lets through; None: all of them."""
+
+    def ids(self, rows: Sequence[int]) -> Mapping[int, str]:
+        """The ids of rows; gone ones are left out."""
+
+    def count(self, where: Filter) -> int:
+        """How many documents a filter lets through."""
+
+
+class MatrixLeg:
+    """Searches one space."""
+
+    def __init__(self, space: Space, feed: Feed) -> None:
+        self._space = space
+        self._feed = feed
+        self._lock = threading.Lock()
+        self._matrix = Matrix(space.dimension)
+        self._generation = -1
+        self.comparisons = 0
+
+    def refresh(self) -> None:
+        """Read what the table knows and the matrix does not."""
+        with self._lock:
+            if self._feed.generation() == self._generation:
+                return
+            change = self._feed.changes(self._space, self._generation)
+            if change.whole:
+                self._matrix.load(np.asarray(change.rows, np.int64), change.vectors)
+            else:
+                self._matrix.change(change.dropped, change.rows, change.vectors)
+            self._generation = change.generation
+
+    def search(
+        self, queries: FloatArray, limit: int, where: Filter, *, without: int | None = None
+    ) -> list[VectorLeg]:
+        """The nearest documents for each query; `without` is a row to leave out."""
+        self.refresh()
+        allowed = self._feed.matching(where)
+        wanted = limit + (without is not None)
+        found, compared = scan(self._matrix.view, queries, wanted, allowed)
+        self.comparisons += compared
+        ids = self._feed.ids(sorted({c.row for line in found for c in line} - {without}))
+        self_fits = without is not None and (allowed is None or bool(np.isin(without, allowed)))
+        return [self._leg(line, ids, limit, where, int(self_fits)) for line in found]
+
+    def vector(self, row: int) -> FloatArray | None:
+        """The vector of a document's row."""
+        self.refresh()
+        return self._matrix.vector(row)
+
+    def _leg(
+        self,
+        line: Sequence[Candidate],
+        ids: Mapping[int, str],
+        limit: int,
+        where: Filter,
+        left_out: int,
+    ) -> VectorLeg:
+        hits = ranked([(ids[c.row], c.score) for c in line if c.row in ids], limit)
+        short = len(hits) < limit and len(hits) < self._feed.count(where) - left_out
+        return VectorLeg(hits, exact=True, short=short, space=self._space.fingerprint)
+
+
+def ranked(found: Sequence[tuple[str, float]], limit: int) -> tuple[Hit, ...]:
+    """Ranks for ids with scores: best first, equal ones by id, at most `limit`."""
+    ordered = sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
+    return tuple(Hit(id_, rank, score) for rank, (id_, score) in enumerate(ordered, 1))
