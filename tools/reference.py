@@ -85,6 +85,15 @@ BOUNDING_CONSTANTS = (
     ("tailrace.core.batch", "LOOKAHEAD", "places down the line that company is looked for"),
     ("tailrace.core.line", "CALLERS_REMEMBERED", "callers whose share of a lane is kept in mind"),
     ("tailrace.serve.served", "INLINE_CHARS", "characters tokenised on the event loop"),
+    (
+        "tailrace.latency.pool",
+        "CONNECTIONS_MAX",
+        "connections of the measuring client to one origin",
+    ),
+    ("tailrace.latency.http1", "HEAD_BYTES_MAX", "bytes of the head of an answer that is measured"),
+    ("tailrace.latency.http1", "BODY_BYTES_MAX", "bytes of its body"),
+    ("tailrace.latency.http1", "CHUNKS_MAX", "pieces of its body whose moments are kept"),
+    ("tailrace.latency.measure", "SAID_CHARS_MAX", "characters of a server's words kept in a row"),
     ("tailrace.bench.crowd", "CROWD_MAX", "callers in one `tailrace burst`"),
     (
         "tailrace.bench.crowd",
