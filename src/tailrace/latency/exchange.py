@@ -68,7 +68,7 @@ class ConnectionFacts:
     """Address and port of the other end."""
     tls_version: str | None = None
     min_rtt_ns: int | None = None
-    """The kernel's smallest round trip on this connection (TCP_INFO); None where it tells none."""
+    """The kernel's smallest round trip to this address so far (TCP_INFO); None where it tells none."""
     retransmits: int = 0
     """Segments sent again since the connection was made."""
     requests: int = 1

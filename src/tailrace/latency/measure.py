@@ -3,13 +3,16 @@
 Failed requests become rows too, with the parts they reached. What probe and bench stand on.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tailrace.latency.declared import Declared, read_declared
 from tailrace.latency.exchange import Exchange, now_ns
-from tailrace.latency.floor import edge, floor
-from tailrace.latency.partition import NS, Knowledge, partition
+from tailrace.latency.facts import facts
+from tailrace.latency.floor import floor
+from tailrace.latency.partition import NS, Figure, Knowledge, partition
 from tailrace.latency.pool import TIMEOUT_S, Pool
 from tailrace.latency.targets.port import Ask, Reading, Target
 from tailrace.wire.record import Outcome, Row
@@ -18,6 +21,8 @@ REFUSALS = {429, 503}
 """Statuses by which a server turns a caller away."""
 SAID_CHARS_MAX = 200
 """How much of a server's own words a row repeats."""
+POLL_S = 0.05
+"""Between two looks at an answer that is not ready yet."""
 KEY_HEADERS = {"authorization", "api-key", "x-api-key", "x-goog-api-key"}
 """Headers that hold a key."""
 
@@ -53,18 +58,50 @@ async def measure(
         timeout_s=timeout_s,
         fresh=fresh,
     )
-    return row(exchange, ask, target, when)
+    reading = _read(target, exchange)
+    polls = 0
+    until = exchange.stamps.taken + round(timeout_s * 1e9)
+    while reading.again is not None:
+        exchange = await _again(pool, ask, exchange, reading.again, until)
+        reading = _read(target, exchange)
+        polls += 1
+    return row(exchange, reading, ask, when, polls=polls)
 
 
-def row(exchange: Exchange, ask: Ask, target: Target, when: Moment) -> Row:
-    """The row of a finished exchange."""
+def _read(target: Target, exchange: Exchange) -> Reading:
     good = exchange.complete and exchange.status is not None and exchange.status < 400
     reading = target.read(exchange) if good else Reading()
     if exchange.complete:
         exchange.stamps.parsed = now_ns()
-    known = Knowledge(marks=reading.marks, floor=floor(exchange), inside=reading.inside)
-    divided = partition(exchange.stamps, known)
-    detail = {**ask.detail, **_facts(exchange), **reading.detail, **_wrong(exchange, reading, ask)}
+    return reading
+
+
+async def _again(pool: Pool, ask: Ask, first: Exchange, url: str, until: int) -> Exchange:
+    """Ask once more for an answer that was not ready; its moments are those of the first request."""
+    await asyncio.sleep(POLL_S)
+    headers = {name: value for name, value in ask.headers.items() if name != "content-type"}
+    left_s = max(0.0, (until - now_ns()) / 1e9)
+    later = await pool.request("GET", url, headers, timeout_s=left_s)
+    begun, then = first.stamps, later.stamps
+    for name in ("intended", "taken", "dns_start", "dns", "tcp", "tls", "connected", "sent"):
+        setattr(then, name, getattr(begun, name))
+    return later
+
+
+def row(exchange: Exchange, reading: Reading, ask: Ask, when: Moment, *, polls: int = 0) -> Row:
+    """The row of a finished exchange and of what was read of it."""
+    declared = read_declared(
+        {**exchange.headers, **exchange.trailers},
+        reading.answer,
+        inputs=ask.detail.get("batch_size", 1),
+        streamed=reading.marks.first_token is not None,
+    )
+    divided = partition(exchange.stamps, _known(exchange, reading, declared))
+    detail = {**ask.detail, **facts(exchange), **reading.detail, **_wrong(exchange, reading, ask)}
+    if declared.said_ms:
+        detail["declared"] = declared.said_ms
+    if polls:
+        detail["polls"] = polls
     if divided.inconsistent is not None:
         detail["inconsistent"] = divided.inconsistent
     return Row(
@@ -77,6 +114,21 @@ def row(exchange: Exchange, ask: Ask, target: Target, when: Moment) -> Row:
         phase=when.phase,
         prompt=ask.prompt,
         detail=detail,
+    )
+
+
+def _known(exchange: Exchange, reading: Reading, declared: Declared) -> Knowledge:
+    inside = {**declared.inside, **reading.inside}
+    path, beyond = floor(exchange), inside.pop("net", None)
+    if beyond is not None:  # a CDN tells the way from its edge to the origin
+        before = path.ns if path is not None else 0
+        path = Figure(before + beyond.ns, "declared", note="to the edge, and on to the origin")
+    return Knowledge(
+        marks=reading.marks,
+        floor=path,
+        inside=inside,
+        resolution_ns=declared.resolution_ns + reading.resolution_ns,
+        doubt=declared.doubt,
     )
 
 
@@ -93,23 +145,6 @@ def _outcome(exchange: Exchange, reading: Reading) -> Outcome:
     if reading.truncated:
         return "truncated"
     return "ok" if reading.problem is None else "error"
-
-
-def _facts(exchange: Exchange) -> Mapping[str, Any]:
-    """What the connection and the head of the answer say."""
-    facts: dict[str, Any] = {}
-    connection = exchange.connection
-    if connection is not None:
-        facts |= {"reused": connection.reused, "peer": connection.peer}
-        if connection.tls_version is not None:
-            facts["tls_version"] = connection.tls_version
-        if connection.min_rtt_ns is not None:
-            facts["min_rtt_ms"] = connection.min_rtt_ns * NS
-    if exchange.retried:
-        facts["retried"] = True
-    if (header := edge(exchange.headers)) is not None:
-        facts["edge"] = header
-    return facts
 
 
 def _wrong(exchange: Exchange, reading: Reading, ask: Ask) -> Mapping[str, Any]:

@@ -13,8 +13,6 @@ from tailrace.wire.record import CLIENT_PARTS, Part, Source
 
 NS = 1e-6
 """Milliseconds in a nanosecond."""
-FLOOR_RESOLUTION_NS = 1_000
-"""The kernel counts round trips in microseconds."""
 UNTOLD = "cannot tell queue from inference"
 
 
@@ -181,9 +179,8 @@ def _rest_note(stamps: Stamps, known: Knowledge) -> str | None:
 
 
 def _inconsistent(rest: int, known: Knowledge) -> str | None:
-    allowed = known.resolution_ns + (FLOOR_RESOLUTION_NS if known.floor is not None else 0)
-    if rest >= -allowed or not (known.inside or known.floor):
+    """Whether the server's figures alone are longer than the wait; the path's floor is no evidence."""
+    path = known.floor.ns if known.floor is not None else 0
+    if not known.inside or rest + path >= -known.resolution_ns:
         return None
-    if not known.inside:
-        return "the path's smallest round trip is longer than the wait"
     return known.doubt or "the server says that it took longer than the answer did"

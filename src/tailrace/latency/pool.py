@@ -7,6 +7,7 @@ what can be known before anything is sent.
 import asyncio
 import ssl
 from collections.abc import Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -25,6 +26,8 @@ class _Origin:
 
     def __init__(self, limit: int) -> None:
         self.free = asyncio.Semaphore(limit)
+        self.min_rtt_ns: dict[str, int] = {}
+        """The smallest round trip by address, over all connections to it so far."""
         self.idle: list[Connection] = []
 
     def take(self) -> Connection | None:
@@ -35,6 +38,16 @@ class _Origin:
                 return connection
             connection.close()
         return None
+
+    def note(self, exchange: Exchange) -> None:
+        """A young connection has seen few round trips; its elder sisters to the same address more."""
+        facts = exchange.connection
+        if facts is None or facts.min_rtt_ns is None:
+            return
+        known = self.min_rtt_ns.get(facts.peer)
+        best = facts.min_rtt_ns if known is None else min(known, facts.min_rtt_ns)
+        self.min_rtt_ns[facts.peer] = best
+        exchange.connection = replace(facts, min_rtt_ns=best)
 
 
 class Pool:
@@ -143,6 +156,7 @@ class Pool:
     ) -> None:
         exchange.stamps.connected = now_ns()
         await connection.carry(exchange, payload)
+        origin.note(exchange)
         if connection.usable:
             origin.idle.append(connection)
         else:

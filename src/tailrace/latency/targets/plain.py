@@ -1,7 +1,10 @@
-"""A plain URL: whatever answers, nothing of the answer is understood."""
+"""A plain URL: whatever answers. Its JSON is read only for times that the server declares."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
 
 from tailrace.latency.exchange import Exchange
 from tailrace.latency.targets.port import Ask, Reading
@@ -28,4 +31,19 @@ class PlainUrl:
 
     def read(self, exchange: Exchange) -> Reading:
         """Any answer will do."""
-        return Reading(detail={"bytes": sum(len(chunk.data) for chunk in exchange.chunks)})
+        size = sum(len(chunk.data) for chunk in exchange.chunks)
+        return Reading(detail={"bytes": size}, answer=_json(exchange))
+
+
+def _json(exchange: Exchange) -> Any:
+    """The answer's JSON, or that of its last line; None where it is none."""
+    kind = exchange.headers.get("content-type", "")
+    if "json" not in kind:
+        return None
+    body = exchange.body.rstrip()
+    if "ndjson" in kind or "jsonl" in kind:
+        body = body[body.rfind(b"\n") + 1 :]
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None

@@ -33,7 +33,11 @@ class Reading:
     """Whether the answer ended before it said that it was done."""
     marks: Marks = NO_MARKS
     inside: Mapping[str, Figure] = field(default_factory=dict)
-    """Figures of parts inside the wait, besides those of headers."""
+    """Figures of parts inside the wait that the target itself knows; others are read from the table."""
+    resolution_ns: int = 0
+    """By how much these may together be too long."""
+    again: str | None = None
+    """Where the answer has to be asked for once more: it is not ready yet."""
     detail: Mapping[str, Any] = field(default_factory=dict)
     answer: Any = None
     """The answer's JSON (of a stream: its last frames merged), where declared times may stand."""
