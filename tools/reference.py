@@ -145,6 +145,9 @@ BOUNDING_CONSTANTS = (
     ("tailrace.stores.batches", "FIELD_CHARS_MAX", "characters of one field of a document"),
     ("tailrace.stores.sqlite_file", "READERS_MAX", "connections of the embedded store for readers"),
     ("tailrace.stores.sqlite_file", "BUSY_S", "seconds that one process waits for another's write"),
+    ("tailrace.latency.runs.folder", "ROWS_MAX", "rows of one run"),
+    ("tailrace.latency.runs.folder", "LISTED_MAX", "runs in one `tailrace runs`"),
+    ("tailrace.latency.runs.folder", "DEPTH_MAX", "folders deep that `tailrace runs` looks"),
     ("tailrace.models.chunks", "CHUNK_TOKENS", "padded tokens in one sub-batch"),
     ("tailrace.models.threads", "NICE", "niceness of inference threads"),
 )

@@ -10,6 +10,7 @@ from tailrace.cli.burst import burst
 from tailrace.cli.calibrate import calibrate
 from tailrace.cli.console import err
 from tailrace.cli.models import app as models
+from tailrace.cli.runs import app as runs
 from tailrace.cli.serve import serve
 
 app = typer.Typer(
@@ -25,6 +26,7 @@ app.command()(api)
 app.command()(calibrate)
 app.command()(burst)
 app.add_typer(models, name="models")
+app.add_typer(runs, name="runs")
 
 
 def main() -> None:
