@@ -89,7 +89,8 @@ def partition(stamps: Stamps, known: Knowledge | None = None) -> Partition:
     parts = {name: Part(ns * NS, "measured", note=notes.get(name)) for name, ns in spans.items()}
     inconsistent = None
     if stamps.sent is not None:
-        wait = (_first(stamps, known.marks) or end) - stamps.sent
+        first = _first(stamps, known.marks)
+        wait = (end if first is None else first) - stamps.sent
         inside, rest = _wait_parts(wait, known)
         parts |= {name: figure.part() for name, figure in inside.items()}
         parts["other"] = Part(rest * NS, "residual", note=_rest_note(stamps, known))
