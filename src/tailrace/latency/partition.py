@@ -145,13 +145,15 @@ def _wait_parts(wait: int, known: Knowledge) -> tuple[dict[str, Figure], int]:
         inside["net"] = known.floor
     if streamed:  # what the stream's own stamps measure is no part of the wait
         inside.pop("generate", None)
-        if known.marks.first_visible is not None and _thought_aloud(known.marks):
+        if _thought_aloud(known.marks):
             inside.pop("think", None)
     return inside, wait - sum(figure.ns for figure in inside.values())
 
 
 def _thought_aloud(marks: Marks) -> bool:
-    return marks.first_visible != marks.first_token
+    """Whether the stream's own stamps hold thinking; all of it, where nothing visible ever came."""
+    visible = marks.last_token if marks.first_visible is None else marks.first_visible
+    return visible is not None and visible != marks.first_token
 
 
 def _after_the_wait(stamps: Stamps, marks: Marks, end: int) -> Iterator[tuple[str, int]]:
