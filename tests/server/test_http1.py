@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 import trustme
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scripted import CLOSE, RESET, Answer, Scripted, reply, scripted
 from tailrace.latency.address import BadAddress
@@ -363,3 +365,31 @@ def test_a_cancelled_request_leaves_no_connection_behind() -> None:
         assert not exchange.connection.reused
 
     using(work, [0.3, reply(b"first")], [reply(b"next")])
+
+
+ANSWERS = (
+    (
+        b"HTTP/1.1 200 OK\r\nX-A: one\r\nx-a: two\r\ntransfer-encoding: chunked\r\n\r\n"
+        b"5\r\nhello\r\n1;ext=1\r\n!\r\n0\r\nX-Trailer: t\r\n\r\n"
+    ),
+    b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\ncontent-length: 6\r\n\r\nhello!",
+    b"HTTP/1.1 200 OK\r\n\r\nhello!",
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(ANSWERS), st.lists(st.integers(1, 140), max_size=12))
+def test_cuts_on_the_way_change_nothing_but_the_moments(answer: bytes, cuts: list[int]) -> None:
+    edges = [0, *sorted(cut for cut in cuts if cut < len(answer)), len(answer)]
+    steps: list[bytes | float | str] = []
+    for a, b in itertools.pairwise(edges):
+        steps += [answer[a:b], 0.0005]
+    [exchange] = ask([*steps, CLOSE])
+    assert exchange.complete
+    assert exchange.body == b"hello!"
+    assert in_order(exchange)
+    moments = [chunk.at_ns for chunk in exchange.chunks]
+    assert moments == sorted(moments)
+    if answer is ANSWERS[0]:
+        assert exchange.headers["x-a"] == "one, two"
+        assert exchange.trailers == {"x-trailer": "t"}

@@ -15,6 +15,7 @@ from tailrace.latency.floor import floor
 from tailrace.latency.partition import NS, Figure, Knowledge, partition
 from tailrace.latency.pool import TIMEOUT_S, Pool
 from tailrace.latency.targets.port import Ask, Reading, Target
+from tailrace.latency.thinking import split_generate
 from tailrace.wire.record import Outcome, Row
 
 REFUSALS = {429, 503}
@@ -119,6 +120,8 @@ def row(exchange: Exchange, reading: Reading, ask: Ask, when: Moment, *, polls: 
 
 def _known(exchange: Exchange, reading: Reading, declared: Declared) -> Knowledge:
     inside = {**declared.inside, **reading.inside}
+    if reading.thought_share is not None:
+        inside = split_generate(inside, reading.thought_share)
     path, beyond = floor(exchange), inside.pop("net", None)
     if beyond is not None:  # a CDN tells the way from its edge to the origin
         before = path.ns if path is not None else 0

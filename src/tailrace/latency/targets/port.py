@@ -36,6 +36,8 @@ class Reading:
     """Figures of parts inside the wait that the target itself knows; others are read from the table."""
     resolution_ns: int = 0
     """By how much these may together be too long."""
+    thought_share: float | None = None
+    """Which share of the generated tokens were thoughts, where only a whole answer came."""
     again: str | None = None
     """Where the answer has to be asked for once more: it is not ready yet."""
     detail: Mapping[str, Any] = field(default_factory=dict)
