@@ -10,14 +10,14 @@ import base64
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
-from figures import Figure, at_most, keep, quantile, ratio
+from figures import Figure, at_most, keep, quantile, ratio, show
 from load import Seen
 from machine import fingerprint
 from servers import EMBEDDER, Server, api, load
@@ -29,6 +29,7 @@ from tailrace.wire.headers import parse_server_timing
 WORDS = (24, 24)
 STAIRS = (1, 2, 4, 8, 16, 32, 64, 128)
 MIXED = (0, 0)
+PARTS = ("cold", "bare", "added", "staircase", "bulk", "interactive", "rerank", "invariance")
 ALONE = [{**EMBEDDER, "runs": {"items_max": 1}}]
 """The embedder without shared runs: comparable with a loop over single texts."""
 
@@ -217,22 +218,27 @@ async def cold_start(rounds: int) -> list[Figure]:
 
 
 async def measure(arguments: argparse.Namespace) -> list[Figure]:
-    """All of it."""
+    """All of it, or the parts asked for."""
     rounds, seconds = arguments.rounds, arguments.seconds
-    figures = await cold_start(rounds)
+    only = arguments.only or PARTS
+    figures = await cold_start(rounds) if "cold" in only else []
     async with bare() as loops:
-        figures += await against_bare(loops, rounds, seconds)
-        async with api() as server:
-            for name, part in (
-                ("added", added(server, rounds)),
-                ("staircase", staircase(server, rounds, seconds)),
-                ("bulk", bulk(server, loops, rounds)),
-                ("interactive", interactive(server, loops, rounds)),
-                ("rerank", reranked(server, loops, rounds)),
-                ("invariance", invariance(server)),
-            ):
-                print(f"{name} ...", flush=True)
-                figures += await part
+        if "bare" in only:
+            figures += await against_bare(loops, rounds, seconds)
+        parts: dict[str, Callable[[Server], Awaitable[list[Figure]]]] = {
+            "added": lambda server: added(server, rounds),
+            "staircase": lambda server: staircase(server, rounds, seconds),
+            "bulk": lambda server: bulk(server, loops, rounds),
+            "interactive": lambda server: interactive(server, loops, rounds),
+            "rerank": lambda server: reranked(server, loops, rounds),
+            "invariance": invariance,
+        }
+        chosen = [name for name in parts if name in only]
+        if chosen:
+            async with api() as server:
+                for name in chosen:
+                    print(f"{name} ...", flush=True)
+                    figures += await parts[name](server)
     return figures
 
 
@@ -241,9 +247,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3.0, help="of each load")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="these parts; nothing is kept")
     arguments = parser.parse_args()
     machine = fingerprint()
     figures = asyncio.run(measure(arguments))
+    if arguments.only:
+        show(figures)
+        return
     command = f"make bench-embed (rounds {arguments.rounds}, {arguments.seconds:g} s a load)"
     keep("embed", "The model server and the bare runtime", figures, machine, command)
 

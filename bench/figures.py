@@ -42,6 +42,12 @@ def ratio(name: str, least: float, values: list[float], **numbers: Any) -> Figur
     return Figure(name, f">= {least:g}", seen, median(values) >= least, kept)
 
 
+def show(figures: list[Figure]) -> None:
+    """A line for each figure."""
+    for figure in figures:
+        print(f"{figure.name}: {figure.seen}", flush=True)
+
+
 def report(title: str, figures: list[Figure], machine: dict[str, Any], command: str) -> str:
     """The result as Markdown."""
     lines = [f"# {title}", "", f"`{command}`", ""]

@@ -25,6 +25,9 @@ LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 BACK = re.compile(rb"\r\nretry-after-ms: *(\d+)", re.IGNORECASE)
 CODE = re.compile(rb'"code":"([a-z-]+)"')
 TIMING = re.compile(rb"\r\nserver-timing: *([^\r]+)", re.IGNORECASE)
+SIGN = 0
+"""Stands in a prepared body for the number to come."""
+QUERY = "room"
 WORDS = """
 time year people way day man thing woman life child world school state family student
 group country problem hand part place case week company system program question work
@@ -44,6 +47,16 @@ def words_of(words: Sequence[int], chance: random.Random) -> int:
     if high:
         return chance.randint(low, high)
     return min(220, max(2, round(chance.lognormvariate(3.1, 0.75))))
+
+
+def marked(number: int, place: int, words: str) -> str:
+    """A text as it is sent: numbered, so that no two are alike. They are tokens too: all loops send them."""
+    return f"#{number} {place} {words}"
+
+
+def first_number() -> int:
+    """Where the numbers of a load begin: so far apart that two loads share none."""
+    return random.randrange(1 << 39, 1 << 40)
 
 
 @dataclass
@@ -149,20 +162,22 @@ class Load:
         self.next = 0
 
     def body(self) -> bytes:
-        """A body with signs in it, which a number replaces to make every text new."""
+        """A body with signs in it, which numbers replace to make every text new."""
         if self.plan.method == "GET":
             return b""
         texts = [
-            f"#@ {i} {text(words_of(self.plan.words, self.chance))}" for i in range(self.plan.items)
+            marked(SIGN, i, text(words_of(self.plan.words, self.chance)))
+            for i in range(self.plan.items)
         ]
         if "rerank" in self.plan.path:
-            return orjson.dumps({"query": "#@ room", "texts": texts, "documents": texts})
+            query = marked(SIGN, 0, QUERY)
+            return orjson.dumps({"query": query, "texts": texts, "documents": texts})
         return orjson.dumps({"input": texts, "encoding_format": "base64"})
 
     def message(self) -> bytes:
         """The next request's bytes."""
         self.next += 1
-        body = self.bodies[self.next % len(self.bodies)].replace(b"#@", b"%d" % self.next)
+        body = self.bodies[self.next % len(self.bodies)].replace(b"#%d" % SIGN, b"#%d" % self.next)
         return b"%scontent-length: %d\r\n\r\n%s" % (self.head, len(body), body)
 
     async def once(self, message: bytes) -> tuple[float, float, Reply]:
@@ -228,7 +243,7 @@ class Load:
 
     async def run(self) -> dict[str, Any]:
         """Carry it out."""
-        number = self.next = random.randrange(1 << 40)
+        number = self.next = first_number()
         self.last = number + self.plan.requests
         self.began = time.monotonic()
         await (self.open_loop() if self.plan.rate else self.closed_loop())

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from load import text, words_of
+from load import QUERY, first_number, marked, text, words_of
 
 from tailrace.models.chunks import plan_chunks
 from tailrace.models.open import open_cross_encoder, open_embedder
@@ -31,8 +31,12 @@ class Raw:
         self.random = random.Random(7)
 
     def inputs(self, count: int, words: list[int]) -> list[Tokens]:
-        """Tokens of `count` texts."""
-        return [self.embedder.tokens(text(words_of(words, self.random))) for _ in range(count)]
+        """Tokens of `count` texts, such as the load sends them."""
+        first = first_number()
+        return [
+            self.embedder.tokens(marked(first + i, 0, text(words_of(words, self.random))))
+            for i in range(count)
+        ]
 
     def single(self, threads: int, words: list[int], seconds: float) -> float:
         """Texts a second, one by one, on so many threads at once."""
@@ -69,8 +73,11 @@ class Raw:
 
     def pairs(self, count: int) -> float:
         """Seconds of one padded batch of pairs, as a naive reranker runs it."""
+        number = first_number()
+        query = marked(number, 0, QUERY)
         pairs = [
-            self.encoder.pair(text(words_of(PAIR_WORDS, self.random)), "room") for _ in range(count)
+            self.encoder.pair(marked(number, i, text(words_of(PAIR_WORDS, self.random))), query)
+            for i in range(count)
         ]
         return _seconds(lambda: self.encoder.logits(pairs))
 

@@ -410,39 +410,45 @@ class Lane:
         task.add_done_callback(self._tasks.discard)
 
     async def _serve(self, batch: Batch, started: float) -> None:
-        clean = False
         try:
-            clean = await self._attempt(batch, list(batch.members))
+            await self._attempt(batch, list(batch.members))
         finally:
-            seconds = self._clock.now() - started
-            if clean:
-                self.service.learn(self.batch.cost(batch.works()), seconds, len(batch.members))
-            batch.stop_timer()
             for seat in batch.members:
                 self._settle(seat, "failed", error=ModelError("The run was broken off."))
-            running = sum(not other.gathering for other in self._batches)
-            self._close(batch)
-            self.events.emit(
-                RunFinished(
-                    self.name,
-                    len(batch.members),
-                    seconds,
-                    batch.failed,
-                    clean=clean,
-                    overload=batch.overload,
-                    running=running,
-                )
-            )
-            self._pump()
+            self._release(batch, started)
 
-    async def _attempt(self, batch: Batch, members: list[Seat]) -> bool:
-        """Run `members` together; where that fails as a whole, halve until the bad item is alone.
+    def _release(self, batch: Batch, started: float, *, clean: bool = False) -> None:
+        """The model let go of the batch: learn from it, and give its slot to who waits.
 
-        Returns whether this was one run, whole and undisturbed: only such a run tells how long runs take.
+        `clean` is one run, whole and undisturbed: only such a run tells how long runs take.
         """
+        if batch.released:
+            return
+        batch.released = True
+        seconds = self._clock.now() - started
+        if clean:
+            self.service.learn(self.batch.cost(batch.works()), seconds, len(batch.members))
+        batch.stop_timer()
+        running = sum(not other.gathering for other in self._batches)
+        self._close(batch)
+        self.events.emit(
+            RunFinished(
+                self.name,
+                len(batch.members),
+                seconds,
+                batch.failed,
+                clean=clean,
+                overload=batch.overload,
+                running=running,
+            )
+        )
+        self._pump()
+
+    async def _attempt(self, batch: Batch, members: list[Seat]) -> None:
+        """Run `members` together; where that fails as a whole, halve until the bad item is alone."""
         wanted = [seat for seat in members if not seat.future.done()]
         if not wanted:
-            return False
+            return
         try:
             results = await self._run([seat.work.payload for seat in wanted], batch.ask(wanted))
             if len(results) != len(wanted):
@@ -455,20 +461,24 @@ class Lane:
             if len(wanted) == 1 or getattr(error, "whole", False):
                 for seat in wanted:
                     self._settle(seat, "failed", error=as_typed(error))
-                return False
+                return
             batch.mark("infer")
             half = len(wanted) // 2
             await self._attempt(batch, wanted[:half])
             await self._attempt(batch, wanted[half:])
-            return False
-        undisturbed = len(wanted) == len(members) and not any(seat.future.done() for seat in wanted)
+            return
+        if len(members) == len(batch.members) and batch.started_at is not None:
+            undisturbed = len(wanted) == len(members) and not any(
+                seat.future.done() or isinstance(result, BaseException)
+                for seat, result in zip(wanted, results, strict=True)
+            )
+            # The next run first: the model must not stand idle while these answers are handed out.
+            self._release(batch, batch.started_at, clean=undisturbed)
         for seat, result in zip(wanted, results, strict=True):
             if isinstance(result, BaseException):
                 self._settle(seat, "failed", error=as_typed(result))
-                undisturbed = False
             else:
                 self._settle(seat, "done", result=result)
-        return undisturbed
 
     # -- stopping -----------------------------------------------------------------------------
 

@@ -50,6 +50,7 @@ class Batch:
         "marks",
         "members",
         "overload",
+        "released",
         "started_at",
         "task",
         "timer",
@@ -62,6 +63,8 @@ class Batch:
         """Whether the model raised, or was given up; a caller who left or a bad item is not its fault."""
         self.overload = False
         """Whether it failed because the model was asked for too much at once."""
+        self.released = False
+        """Whether its slot was given back."""
         self._asked: Sequence[Seat] = ()
         self.members: list[Seat] = []
         self.started_at: float | None = None

@@ -3,6 +3,7 @@
 Knows the `tokenizers` library; nothing of runtimes or scores.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +14,9 @@ from tokenizers import Tokenizer
 
 from tailrace.models.errors import ModelUnavailable, UnreadableText
 from tailrace.models.vocabulary import Vocabulary
+
+# One text at a time is read here; a pool of threads of the library's own would only fight for the cores.
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 _REMEMBERED = 4096
 _PROBE = ("a", "b b")
@@ -141,7 +145,9 @@ class PairTokens:
 
 def _plain(tokenizer: Tokenizer, *texts: str) -> list[int]:
     try:
-        ids: list[int] = tokenizer.encode("".join(texts), add_special_tokens=False).ids
+        # The variant that keeps no offsets, which nobody asks for: a fifth less work.
+        read = tokenizer.encode_batch_fast(["".join(texts)], add_special_tokens=False)
+        ids: list[int] = read[0].ids
     except (TypeError, ValueError) as error:
         raise UnreadableText(f"The text cannot be read as Unicode ({error}).") from None
     return ids

@@ -127,15 +127,15 @@ def unit(
     name: str, values: Sequence[FloatArray], dimensions: int | None, *, normalize: bool
 ) -> FloatArray:
     """Vectors as they are answered: cut to `dimensions`, of unit length unless `normalize` is off."""
-    vectors = np.stack(values)
+    vectors = np.array(values, np.float32)
     full = vectors.shape[1]
     if dimensions is not None:
         if not 1 <= dimensions <= full:
             raise InputError(f"`dimensions` must be 1 to {full} for {name}.")
         vectors = vectors[:, :dimensions]
     if normalize:
-        length = np.linalg.norm(vectors, axis=1, keepdims=True)
+        length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         if not length.all():
             raise BadOutput
-        vectors = vectors / length
+        vectors = vectors / length[:, None]
     return np.ascontiguousarray(vectors, np.float32)
