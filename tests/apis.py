@@ -16,7 +16,7 @@ import uvloop
 
 from boxes import parts_of
 from tailrace.apps.api.app import api_app
-from tailrace.apps.api.server import ApiServer, Opening
+from tailrace.apps.api.server import ApiServer
 from tailrace.apps.api.settings import EMBEDDER, RERANKER, ApiSettings
 from tailrace.models.cross_encoder import OnnxCrossEncoder
 from tailrace.models.embedder import OnnxEmbedder
@@ -26,6 +26,7 @@ from tailrace.models.port import FloatArray, ModelInfo
 from tailrace.models.session import Session
 from tailrace.models.threads import InferenceThreads
 from tailrace.models.tokens import TextTokens, Tokens, load_tokenizer
+from tailrace.serve.local_offers import Opening
 from tailrace.serve.runner import bind
 from tailrace.serve.settings import load
 

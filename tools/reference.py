@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from tailrace.apps.api.app import dialects as all_dialects
-from tailrace.apps.api.settings import AnyOffer, ApiSettings, ModelOffer
+from tailrace.apps.api.settings import AnyOffer, ApiSettings
 from tailrace.apps.review.app import event_stream, review_app
 from tailrace.apps.review.box import ReviewBox
 from tailrace.apps.review.settings import BoxSettings, NaiveSettings
@@ -38,6 +38,7 @@ from tailrace.serve.dialects.jina import Jina
 from tailrace.serve.dialects.openai import OpenAI
 from tailrace.serve.dialects.tei import Tei
 from tailrace.serve.keys import Keys
+from tailrace.serve.local_settings import ModelOffer
 from tailrace.serve.problems import STATUS
 from tailrace.serve.remote_settings import AdaptiveSettings, RemoteOffer, TimeoutSettings
 from tailrace.serve.settings import DoorSettings, PolicySettings

@@ -6,9 +6,10 @@ import pytest
 from documents import ROOT, reference
 
 from tailrace.apps.api.server import ApiServer
-from tailrace.apps.api.settings import ApiSettings, ModelOffer
+from tailrace.apps.api.settings import ApiSettings
 from tailrace.apps.review.settings import BoxSettings
 from tailrace.models.source import HubSource, parse_source
+from tailrace.serve.local_settings import ModelOffer
 from tailrace.serve.settings import load
 
 API_CONFIGS = [ROOT / "configs" / "api.toml", ROOT / "configs" / "remote.toml"]

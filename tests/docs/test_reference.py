@@ -6,8 +6,9 @@ import pytest
 from documents import ROOT, reference
 from pydantic import BaseModel
 
-from tailrace.apps.api.settings import ApiSettings, ModelOffer
+from tailrace.apps.api.settings import ApiSettings
 from tailrace.apps.review.settings import BoxSettings
+from tailrace.serve.local_settings import ModelOffer
 from tailrace.serve.problems import STATUS
 from tailrace.wire import headers
 

