@@ -6,6 +6,7 @@ import typer
 from rich.markup import escape
 
 from tailrace.cli.api import api
+from tailrace.cli.books import app as books
 from tailrace.cli.burst import burst
 from tailrace.cli.calibrate import calibrate
 from tailrace.cli.console import err
@@ -25,6 +26,7 @@ app.command()(serve)
 app.command()(api)
 app.command()(calibrate)
 app.command()(burst)
+app.add_typer(books, name="books")
 app.add_typer(models, name="models")
 app.add_typer(runs, name="runs")
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -69,7 +70,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
 
-def text_field(body: dict[str, Any], name: str, chars_max: int) -> str:
+def text_field(body: Mapping[str, Any], name: str, chars_max: int) -> str:
     """A text that a model can read.
 
     Raises:

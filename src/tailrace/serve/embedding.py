@@ -10,7 +10,7 @@ from tailrace.models.embedder import OnnxEmbedder
 from tailrace.models.errors import BadOutput
 from tailrace.models.port import FloatArray
 from tailrace.models.threads import InferenceThreads
-from tailrace.serve.exchange import Exchange
+from tailrace.serve.exchange import Journey
 from tailrace.serve.served import (
     INLINE_CHARS,
     PIECEWISE,
@@ -55,7 +55,7 @@ class ServedEmbedder:
 
     async def embed(
         self,
-        exchange: Exchange,
+        exchange: Journey,
         texts: Sequence[str],
         terms: Terms,
         *,
@@ -81,7 +81,7 @@ class ServedEmbedder:
 
     async def embed_tokens(
         self,
-        exchange: Exchange,
+        exchange: Journey,
         texts: Sequence[str],
         terms: Terms,
         *,
@@ -105,7 +105,7 @@ class ServedEmbedder:
 
     async def _items(
         self,
-        exchange: Exchange,
+        exchange: Journey,
         texts: Sequence[str],
         prompt: str | None,
         *,

@@ -33,13 +33,12 @@ class CallerLeft(Exception):
     """The caller hung up before the answer was ready."""
 
 
-class Exchange:
-    """A request on its way: its stamps, and what happens to a caller who leaves."""
+class Journey:
+    """Work on its way through a lane, with the chain of its stamps; nobody in particular waits for it."""
 
-    def __init__(self, request: Request, clock: Clock) -> None:
-        self.request = request
+    def __init__(self, clock: Clock, start: float | None = None) -> None:
         self.clock = clock
-        self.stamps = Stamps(request.scope[ARRIVED])
+        self.stamps = Stamps(clock.now() if start is None else start)
         self.caller = ""
 
     @contextmanager
@@ -49,6 +48,18 @@ class Exchange:
             yield
         finally:
             self.stamps.close(name, self.clock.now())
+
+    async def unless_left(self, work: Awaitable[T]) -> T:
+        """What comes of `work`: inside the house nobody hangs up."""
+        return await work
+
+
+class Exchange(Journey):
+    """A request on its way: its stamps, and what happens to a caller who leaves."""
+
+    def __init__(self, request: Request, clock: Clock) -> None:
+        super().__init__(clock, request.scope[ARRIVED])
+        self.request = request
 
     def deadline(self) -> float:
         """The moment after which the answer is useless, by X-Deadline-Ms; `inf` without it.

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tailrace.core.errors import TailraceError
 from tailrace.serve.embedding import Embedded, ServedEmbedder
-from tailrace.serve.exchange import Exchange
+from tailrace.serve.exchange import Journey
 from tailrace.serve.served import Terms
 
 
@@ -35,7 +35,7 @@ class FallbackEmbedder(ServedEmbedder):
 
     async def embed(
         self,
-        exchange: Exchange,
+        exchange: Journey,
         texts: Sequence[str],
         terms: Terms,
         *,

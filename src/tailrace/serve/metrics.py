@@ -66,8 +66,8 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._gauges = _Gauges()
         self.registry.register(self._gauges)
-        self.refused = self._counter("refused", "Refused before any waiting", "door", "reason")
-        self.answered = self._counter("answered", "Admitted work by its end", "door", "outcome")
+        self.refused = self.counter("refused", "Refused before any waiting", "door", "reason")
+        self.answered = self.counter("answered", "Admitted work by its end", "door", "outcome")
         self.waited = self._histogram("waited_seconds", "Admitted to started on the model", "door")
         self.inference = self._histogram("inference_seconds", "Time on the model", "door")
         self.batch = Histogram(
@@ -76,15 +76,14 @@ class Metrics:
             buckets=(1, 2, 3, 4, 5, 6, 7, 8, 16, 32),
             registry=self.registry,
         )
-        self.runs = self._counter("runs", "Runs on the model", "result")
-        self.cache = self._counter("cache", "Answers looked up in the cache", "door", "result")
-        self.moved = self._counter("tickets_moved", "Tickets that entered a state", "state")
-        self.restarts = self._counter(
-            "child_restarts", "Times the naive child was killed", "reason"
-        )
+        self.runs = self.counter("runs", "Runs on the model", "result")
+        self.cache = self.counter("cache", "Answers looked up in the cache", "door", "result")
+        self.moved = self.counter("tickets_moved", "Tickets that entered a state", "state")
+        self.restarts = self.counter("child_restarts", "Times the naive child was killed", "reason")
         self._zeroes(list(doors), list(tickets))
 
-    def _counter(self, name: str, about: str, *labels: str) -> Counter:
+    def counter(self, name: str, about: str, *labels: str) -> Counter:
+        """A counter `<app>_<name>`."""
         return Counter(f"{self.app}_{name}", about, labels, registry=self.registry)
 
     def _histogram(self, name: str, about: str, *labels: str) -> Histogram:

@@ -12,7 +12,7 @@ from tailrace.core.lane import Runner
 from tailrace.core.work import StagedRun
 from tailrace.models.remote import RemoteEmbedder
 from tailrace.serve.embedding import Embedded, ServedEmbedder, unit
-from tailrace.serve.exchange import Exchange
+from tailrace.serve.exchange import Journey
 from tailrace.serve.served import POOLED, ServedModel, Terms, WrongKind
 
 CHARS_PER_TOKEN = 4
@@ -62,7 +62,7 @@ class ServedRemoteEmbedder(ServedEmbedder):
 
     async def embed(
         self,
-        exchange: Exchange,
+        exchange: Journey,
         texts: Sequence[str],
         terms: Terms,
         *,

@@ -24,7 +24,7 @@ from tailrace.models.port import FloatArray, ModelInfo
 from tailrace.models.threads import InferenceThreads
 from tailrace.models.tokens import Tokens
 from tailrace.serve.doors import Door
-from tailrace.serve.exchange import Exchange
+from tailrace.serve.exchange import Journey
 
 POOLED = "pooled"
 PIECEWISE = "piecewise"
@@ -164,7 +164,7 @@ class ServedModel:
         self._clock = clock
         self._bulk_yields = bulk_yields
 
-    async def answer(self, exchange: Exchange, items: Sequence[Input], terms: Terms) -> Answered:
+    async def answer(self, exchange: Journey, items: Sequence[Input], terms: Terms) -> Answered:
         """All items' answers, or the first error among them; none is admitted unless all are.
 
         The exchange's parts from admission on are those of the item that was finished last.
@@ -205,7 +205,7 @@ class ServedModel:
 
     def _enter(
         self,
-        exchange: Exchange,
+        exchange: Journey,
         items: Sequence[Input],
         keys: Sequence[Any],
         missing: Sequence[int],
@@ -253,7 +253,7 @@ class ServedModel:
             deadline=terms.deadline,
         )
 
-    async def _all(self, exchange: Exchange, futures: Sequence[asyncio.Future[Any]]) -> list[Any]:
+    async def _all(self, exchange: Journey, futures: Sequence[asyncio.Future[Any]]) -> list[Any]:
         """The results in order; the first error ends it and gives the rest up."""
         if len(futures) == 1:
             return [await exchange.unless_left(futures[0])]
@@ -264,7 +264,7 @@ class ServedModel:
                 future.cancel()
             raise
 
-    def _last_of(self, exchange: Exchange, works: Sequence[Work]) -> None:
+    def _last_of(self, exchange: Journey, works: Sequence[Work]) -> None:
         """Take over the moments of the item that came last: they lead from admission to the answer."""
         if works:
             exchange.stamps.follow(max(works, key=lambda work: work.stamps.last).stamps)

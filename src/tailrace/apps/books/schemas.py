@@ -1,0 +1,101 @@
+"""What the OpenAPI document says of the book service. Documentation only."""
+
+from typing import Any
+
+FILTERS = {
+    "category": {"type": "string", "description": "this category path and all below it"},
+    "author": {"type": "string", "description": "part of the author's name"},
+    "year_from": {"type": "integer"},
+    "year_to": {"type": "integer"},
+}
+_PAGING = {
+    "page": {"type": "integer", "minimum": 1, "default": 1},
+    "size": {"type": "integer", "minimum": 1, "default": 10},
+}
+_SEARCH = {
+    "q": {"type": "string", "description": "what is looked for"},
+    "mode": {"enum": ["hybrid", "keyword", "vector"], "default": "hybrid"},
+    **_PAGING,
+    **FILTERS,
+}
+_DOCUMENT = {
+    "type": "object",
+    "required": ["id", "title"],
+    "properties": {
+        **{
+            name: {"type": ["string", "null"]}
+            for name in (
+                "subtitle",
+                "author",
+                "translator",
+                "publisher",
+                "category",
+                "description",
+            )
+        },
+        "id": {"type": "string"},
+        "title": {"type": "string"},
+        "year": {"type": ["integer", "null"]},
+        "keywords": {"type": "array", "items": {"type": "string"}},
+        "aliases": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "other names by which people ask for it",
+        },
+    },
+}
+
+
+def _query(fields: dict[str, Any], *needed: str) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "query", "required": name in needed, "schema": schema}
+        for name, schema in fields.items()
+    ]
+
+
+def _id() -> dict[str, Any]:
+    return {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+
+
+def _body(schema: dict[str, Any], example: Any = None) -> dict[str, Any]:
+    content: dict[str, Any] = {"schema": schema}
+    if example is not None:
+        content["example"] = example
+    return {"requestBody": {"required": True, "content": {"application/json": content}}}
+
+
+def _entry(summary: str, description: str = "", **extra: Any) -> dict[str, Any]:
+    return {"summary": summary, "description": description, "openapi_extra": extra}
+
+
+_HOW = (
+    "Every hit carries rank and score of both legs; the answer says its `mode`, what `degraded` it, the "
+    "`space` searched, whether it is `exact` and `short`, and how the legs were fused. `Server-Timing` "
+    "tells the parts. A full line is 429 with `Retry-After`; an unknown category 422; a page beyond the "
+    "end has no hits."
+)
+
+ABOUT: dict[tuple[str, str], dict[str, Any]] = {
+    ("GET", "/search"): _entry("Search", _HOW, parameters=_query(_SEARCH, "q")),
+    ("POST", "/search"): _entry(
+        "Search, with the query in the body",
+        _HOW,
+        **_body(
+            {"type": "object", "required": ["q"], "properties": _SEARCH},
+            {"q": "비 오는 날 읽기 좋은 잔잔한 소설", "category": "소설", "size": 5},
+        ),
+    ),
+    ("GET", "/stats"): _entry("What the store holds: documents, coverage, categories, spaces"),
+    ("POST", "/documents"): _entry(
+        "Write documents: all or none; those that are there as they are cost nothing",
+        **_body(
+            {"type": "object", "properties": {"documents": {"type": "array", "items": _DOCUMENT}}}
+        ),
+    ),
+    ("GET", "/{id}"): _entry("One document", parameters=[_id()]),
+    ("PUT", "/{id}"): _entry("Write one document", parameters=[_id()], **_body(_DOCUMENT)),
+    ("DELETE", "/{id}"): _entry("Remove one document", parameters=[_id()]),
+    ("GET", "/{id}/similar"): _entry(
+        "Documents near to one", parameters=[_id(), *_query({"size": _PAGING["size"], **FILTERS})]
+    ),
+}

@@ -1,0 +1,235 @@
+"""The book service: one store, one embedding lane, one search lane in front of both.
+
+The composition root of the app. Knows every part; decides nothing itself.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from tailrace.apps.books.catalogue import shipped_documents
+from tailrace.apps.books.embedding import LaneEmbedder
+from tailrace.apps.books.settings import BooksSettings
+from tailrace.cache.memory import MemoryCache
+from tailrace.core.clock import Clock, MonotonicClock
+from tailrace.core.errors import TailraceError
+from tailrace.core.estimate import ServiceTime
+from tailrace.core.events import Event, Events, Settled
+from tailrace.core.lane import Lane
+from tailrace.core.work import Run, Stamps, Work
+from tailrace.models.cores import usable_cores
+from tailrace.models.port import Progress
+from tailrace.models.threads import InferenceThreads
+from tailrace.search.hybrid import Answer, Budget, HybridSearch, Query
+from tailrace.search.ingest import ingest
+from tailrace.search.passages import passage
+from tailrace.search.text import Bigrams
+from tailrace.serve.doors import Door, Pipeline
+from tailrace.serve.exchange import Exchange
+from tailrace.serve.local_offers import LocalOffers, Opening
+from tailrace.serve.metrics import Metrics
+from tailrace.serve.remote_offers import Surroundings
+from tailrace.stores.batches import check_canary
+from tailrace.stores.port import Document, Store, Upserted, Vectors
+from tailrace.stores.sqlite import SqliteStore
+
+T = TypeVar("T")
+
+SEARCH = "search"
+HOPED_S = 0.02
+"""What a search is hoped to take before the first."""
+
+
+class BooksServer:
+    """Everything that runs, and what the routes need of it."""
+
+    def __init__(
+        self,
+        settings: BooksSettings,
+        progress: Progress,
+        *,
+        opening: Opening | None = None,
+        store: Store | None = None,
+    ) -> None:
+        self.settings = settings
+        self.clock: Clock = MonotonicClock()
+        self.events = Events()
+        self.threads = InferenceThreads(settings.threads or usable_cores())
+        self.local = LocalOffers(
+            Surroundings(
+                self.clock,
+                self.events,
+                settings.queries_kept,
+                settings.ingest.bulk_yields_tokens,
+            ),
+            self.threads,
+            settings.cache_dir,
+            settings.ready,
+            opening or Opening(),
+        )
+        self.served = self.local.embedder(settings.model, progress)
+        self.embedder = LaneEmbedder(self.served, self.clock)
+        self.store = store if store is not None else open_store(settings)
+        self.store_threads = ThreadPoolExecutor(settings.search.store_threads, "tailrace-store")
+        self._take_space()
+        if settings.store.catalogue and self.store.stats().documents == 0:
+            self._fill(progress)
+        self.metrics = Metrics("books", [settings.model.name, SEARCH])
+        self.degraded = self.metrics.counter(
+            "degraded", "Searches answered by the keyword leg alone", "reason"
+        )
+        self.search = HybridSearch(
+            self.store,
+            self.embedder,
+            self.store_threads,
+            self.clock,
+            budget=Budget(settings.search.embed_ms / 1000),
+            degraded=lambda reason: self.degraded.labels(reason).inc(),
+        )
+        self.lane, self.door = self._search_lane()
+        self._pipeline = Pipeline(MemoryCache(0), self.clock)
+        self._listen()
+
+    def _take_space(self) -> None:
+        """Be sure that the model is the one whose vectors the store holds. Raises SpaceMismatch."""
+        held = self.store.space() or self.store.add_space(self.embedder.space, self.embedder.canary)
+        if held.space == self.embedder.space and held.canary is not None:
+            check_canary(held.space, held.canary, self.embedder.canary.vector)
+
+    def _fill(self, progress: Progress) -> None:
+        documents = shipped_documents()
+        for done in ingest(self.store, self.embedder.space, self.embedder.documents_now, documents):
+            share = done.documents / len(documents)
+            progress(f"ingesting {len(documents)} books", share)
+
+    def _search_lane(self) -> tuple[Lane, Door]:
+        settings = self.settings.search
+        seats = settings.door.seats(1000)
+        lane = Lane(
+            SEARCH,
+            self._run,
+            clock=self.clock,
+            slots=settings.in_flight_max,
+            service=ServiceTime(HOPED_S),
+            events=self.events,
+            waiting_max=seats + settings.in_flight_max,
+            abandons=True,
+        )
+        return lane, Door(SEARCH, lane, settings.door.admission(), seats=seats)
+
+    async def _run(self, payloads: Sequence[Query], run: Run) -> Sequence[Answer]:
+        found = [await self.search.search(query) for query in payloads]
+        run.mark(SEARCH)
+        return found
+
+    async def find(self, exchange: Exchange, query: Query) -> Answer:
+        """One search through the door; the exchange's chain tells where the time went.
+
+        Raises:
+            Rejected, QueueTimeout: with when to come back.
+            TailraceError: what went wrong with the search.
+
+        """
+        work = Work(
+            query,
+            exchange.stamps,
+            door=SEARCH,
+            caller=exchange.caller,
+            deadline=exchange.deadline(),
+        )
+        try:
+            found: Answer = await exchange.unless_left(self._pipeline.admit(self.door, work))
+        except TailraceError as error:
+            error.back_s = error.back_s or self.door.refuse(error, self.lane.view())
+            raise
+        exchange.stamps = unfolded(exchange.stamps, SEARCH, found.trail)
+        return found
+
+    # -- documents ------------------------------------------------------------------------------
+
+    async def put(self, documents: Sequence[Document]) -> Upserted:
+        """Write documents with their vectors, all or none; those that are there as they are cost nothing.
+
+        Raises:
+            TailraceError: the embedding lane or the store refused; nothing is written.
+
+        """
+        new = await self.ask_store(self.store.unfinished, documents, self.embedder.space)
+        known = len(documents) - len(new)
+        if not new:
+            return Upserted(0, 0, known)
+        rows = await self.embedder.documents([passage(document) for document in new])
+        vectors = Vectors(self.embedder.space, rows)
+        made: Upserted = await self.ask_store(self.store.upsert, new, vectors)
+        return Upserted(made.inserted, made.updated, made.unchanged + known)
+
+    async def ask_store(self, ask: Callable[..., T], *given: Any) -> T:
+        """A call to the store on one of its threads."""
+        return await asyncio.get_running_loop().run_in_executor(self.store_threads, ask, *given)
+
+    # -- state ----------------------------------------------------------------------------------
+
+    @property
+    def lanes(self) -> list[Lane]:
+        """The search lane, then the model's."""
+        return [self.lane, *self.local.lanes]
+
+    def _listen(self) -> None:
+        self.events.subscribe(self.metrics)
+        self.events.subscribe(self._notice)
+        self.metrics.gauge(
+            "waiting",
+            "Work that waits, by lane",
+            ("lane",),
+            lambda: {(lane.name,): float(lane.waiting) for lane in self.lanes},
+        )
+        self.metrics.gauge(
+            "documents",
+            "Documents in the store",
+            (),
+            lambda: {(): float(self.store.stats().documents)},
+        )
+
+    def _notice(self, event: Event) -> None:
+        if isinstance(event, Settled):
+            door = self.door if event.door == SEARCH else self.served.served.door
+            door.admission.observe(event)
+
+    def ready(self) -> tuple[bool, str]:
+        """Whether searches are taken in. A model that is down degrades them; it does not end them."""
+        if any(lane.draining for lane in self.lanes):
+            return False, "The server is shutting down."
+        return True, ""
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Nothing to start; on leaving, finish what was taken in."""
+        try:
+            yield
+        finally:
+            for lane in self.lanes:
+                await lane.drain(self.settings.server.drain_grace_s)
+            self.store_threads.shutdown()
+            self.store.close()
+
+
+def open_store(settings: BooksSettings) -> Store:
+    """The store of the settings, made where there is none. Raises StoreError."""
+    file = settings.store.file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return SqliteStore(file, Bigrams())
+
+
+def unfolded(stamps: Stamps, part: str, trail: Stamps) -> Stamps:
+    """The chain with `part` taken apart as `trail` says; what it does not know of is `handover`."""
+    made = Stamps(stamps.start)
+    for name, seconds in stamps.parts().items():
+        ends = made.last + seconds
+        if name == part:
+            made.follow(trail)
+            made.close("handover", ends)
+        else:
+            made.close(name, ends)
+    return made

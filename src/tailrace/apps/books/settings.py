@@ -1,0 +1,93 @@
+"""The configuration of the book service: model, store, search, ingest."""
+
+import os
+from pathlib import Path
+
+from pydantic import Field
+
+from tailrace.serve.local_settings import ModelOffer, ReadySettings
+from tailrace.serve.settings import (
+    DeadlineFeasibleSettings,
+    DoorSettings,
+    QueueTimeoutSettings,
+    ServerSettings,
+    Settings,
+    WaitingRoomSettings,
+)
+
+EMBEDDER = ModelOffer(name="multilingual-e5-small", kind="embedding")
+
+
+class BooksServerSettings(ServerSettings):
+    """Where the book service listens and what it takes in."""
+
+    port: int = Field(8090, ge=0, le=65535)
+    """The port to listen on; 0 takes any free one."""
+    body_max_bytes: int = Field(8 << 20, ge=1024)
+    """The largest request body."""
+
+
+class StoreSettings(Settings):
+    """Where documents and vectors are kept."""
+
+    path: Path | None = None
+    """The SQLite file; by default `tailrace/books.db` in the user's data folder."""
+    catalogue: bool = True
+    """Whether an empty store is filled with the catalogue that ships."""
+
+    def file(self) -> Path:
+        """The file itself."""
+        if self.path is not None:
+            return self.path
+        base = os.environ.get("XDG_DATA_HOME")
+        return (Path(base) if base else Path.home() / ".local" / "share") / "tailrace" / "books.db"
+
+
+class SearchSettings(Settings):
+    """How searches are answered, and how many at once."""
+
+    embed_ms: float = Field(150.0, gt=0)
+    """The longest a query waits for its vector; then the keyword leg answers alone."""
+    in_flight_max: int = Field(16, ge=1)
+    """Searches under way at once."""
+    text_max_chars: int = Field(1000, ge=1)
+    """The longest query."""
+    size_max: int = Field(50, ge=1, le=200)
+    """The most documents on a page."""
+    store_threads: int = Field(4, ge=1)
+    """Threads that ask the store."""
+    door: DoorSettings = DoorSettings(
+        policies=(
+            WaitingRoomSettings(kind="waiting-room", seats=32),
+            QueueTimeoutSettings(kind="queue-timeout", seconds=0.5),
+            DeadlineFeasibleSettings(kind="deadline-feasible", slack=1.1),
+        ),
+    )
+    """Who is let in."""
+
+
+class IngestSettings(Settings):
+    """How documents come in over HTTP."""
+
+    documents_max: int = Field(256, ge=1)
+    """The most documents in one request."""
+    bulk_yields_tokens: float = Field(20_000, ge=0)
+    """How many tokens of later queries a document's embedding lets pass."""
+
+
+class BooksSettings(Settings):
+    """The whole configuration file."""
+
+    server: BooksServerSettings = BooksServerSettings()
+    model: ModelOffer = EMBEDDER
+    """The embedding model; the store's vectors are of it."""
+    threads: int = Field(0, ge=0)
+    """Cores for inference; 0 takes all that this process may use."""
+    cache_dir: Path | None = None
+    """Where converted and fetched models are kept; by default the user's cache folder."""
+    store: StoreSettings = StoreSettings()
+    search: SearchSettings = SearchSettings()
+    ingest: IngestSettings = IngestSettings()
+    ready: ReadySettings = ReadySettings()
+    queries_kept: int = Field(10_000, ge=0)
+    """Vectors of queries kept in memory; 0 keeps none."""

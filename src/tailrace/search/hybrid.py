@@ -1,0 +1,217 @@
+"""Hybrid search: both legs of a store, fused, and an answer that says how it was made.
+
+The keyword leg runs while the query is being embedded. Where no query vector comes in time, the answer
+is the keyword leg's alone, and says so; never is another model asked. Knows no HTTP and no lane.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from tailrace.core.clock import Clock
+from tailrace.core.errors import InputError, TailraceError
+from tailrace.core.work import Stamps
+from tailrace.search.fuse import Fused, Weights, fuse
+from tailrace.search.vote import VoteRule
+from tailrace.stores.errors import SpaceMismatch
+from tailrace.stores.port import ALL, Document, Filter, KeywordLeg, Store, VectorLeg, Vectors
+
+Mode = Literal["hybrid", "keyword", "vector"]
+
+WINDOW = 200
+"""Documents that each leg gives, for every page of a query alike: so pages neither repeat nor leave gaps."""
+
+
+class UnknownCategory(InputError):
+    """There is no such category."""
+
+    code = "unknown-category"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is asked: `size` documents from the `page`-th page on, among those that `where` lets through."""
+
+    text: str
+    where: Filter = ALL
+    page: int = 1
+    size: int = 10
+    mode: Mode = "hybrid"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One document of a page."""
+
+    document: Document
+    fused: Fused
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A page of results and how it came about."""
+
+    found: list[Found]
+    total: int
+    """Documents on all pages together."""
+    mode: Mode
+    degraded: tuple[str, ...]
+    """Why this is less than was asked for, by code; empty where it is not."""
+    space: str | None
+    """The fingerprint of the space that was searched."""
+    exact: bool
+    short: bool
+    weights: Weights
+    trail: Stamps = field(repr=False)
+    """Where the time went."""
+
+
+class QueryEmbedder(Protocol):
+    """Turns a query into a vector, in time or not at all."""
+
+    async def query(self, text: str, deadline: float) -> tuple[Vectors, Mapping[str, float]]:
+        """One vector, and the seconds of its parts in order; raises TailraceError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a search may take."""
+
+    embed_s: float = 0.15
+    """The longest the query vector is waited for."""
+
+
+class HybridSearch:
+    """Searches one store. Its methods are called on an event loop; the store works on `threads`."""
+
+    def __init__(
+        self,
+        store: Store,
+        embedder: QueryEmbedder,
+        threads: Executor,
+        clock: Clock,
+        *,
+        vote: VoteRule | None = None,
+        k: float = 60.0,
+        budget: Budget | None = None,
+        degraded: Callable[[str], object] = str,
+    ) -> None:
+        self.store = store
+        self.vote = vote or VoteRule()
+        self.k = k
+        self.budget = budget or Budget()
+        self._embedder = embedder
+        self._threads = threads
+        self._clock = clock
+        self._tell_degraded = degraded
+
+    async def search(self, query: Query) -> Answer:
+        """One page.
+
+        Raises:
+            UnknownCategory: the filter names one that is not there.
+            StoreError: the store does not answer.
+
+        """
+        loop = asyncio.get_running_loop()
+        trail = Stamps(self._clock.now())
+        terms = self.store.analyzer.query_terms(query.text)
+        if query.mode == "vector":
+            words: asyncio.Future[KeywordLeg] | None = None
+        else:
+            words = loop.run_in_executor(
+                self._threads, self.store.keyword, terms, WINDOW, query.where
+            )
+        reasons: list[str] = []
+        near: VectorLeg | None = None
+        try:
+            if query.mode != "keyword":
+                near = await self._near(query, trail, reasons)
+            leg = NO_WORDS if words is None else await words
+        except BaseException:
+            if words is not None:
+                words.cancel()
+            raise
+        trail.close("keyword", self._clock.now())
+        answer = await loop.run_in_executor(
+            self._threads, self._page, query, terms, leg, near, reasons, trail
+        )
+        trail.close("fuse", self._clock.now())
+        return answer
+
+    async def _near(self, query: Query, trail: Stamps, reasons: list[str]) -> VectorLeg | None:
+        """The vector leg; without a vector, or with one of another space, the reason is noted."""
+        loop = asyncio.get_running_loop()
+        deadline = self._clock.now() + self.budget.embed_s
+        try:
+            vectors, parts = await self._embedder.query(query.text, deadline)
+        except TailraceError as error:
+            if isinstance(error, InputError):
+                raise
+            trail.close("embed-wait", self._clock.now())
+            self._without(error, reasons, query)
+            return None
+        for part, seconds in parts.items():
+            trail.close(part, trail.last + seconds)
+        trail.close("embed-wait", self._clock.now())
+        try:
+            legs = await loop.run_in_executor(
+                self._threads, self.store.vector, vectors, WINDOW, query.where
+            )
+        except SpaceMismatch as error:
+            self._without(error, reasons, query)
+            return None
+        finally:
+            trail.close("vector", self._clock.now())
+        return legs[0]
+
+    def _without(self, error: TailraceError, reasons: list[str], query: Query) -> None:
+        if query.mode == "vector":
+            raise error
+        reasons.append(error.code)
+        self._tell_degraded(error.code)
+
+    def _page(
+        self,
+        query: Query,
+        terms: list[str],
+        leg: KeywordLeg,
+        near: VectorLeg | None,
+        reasons: list[str],
+        trail: Stamps,
+    ) -> Answer:
+        self._check(query.where, leg, near)
+        weights = self._weights(leg, near, terms)
+        fused = fuse(leg.hits, near.hits if near else (), weights, k=self.k)[:WINDOW]
+        page = fused[(query.page - 1) * query.size : query.page * query.size]
+        held = {document.id: document for document in self.store.get([one.id for one in page])}
+        return Answer(
+            [Found(held[one.id], one) for one in page if one.id in held],
+            len(fused),
+            "hybrid" if near and query.mode == "hybrid" else "vector" if near else "keyword",
+            tuple(reasons),
+            near.space if near else None,
+            leg.exact and (near is None or near.exact),
+            near is not None and near.short,
+            weights,
+            trail,
+        )
+
+    def _weights(self, leg: KeywordLeg, near: VectorLeg | None, terms: list[str]) -> Weights:
+        if near is None:
+            return Weights(1.0, 0.0)
+        return self.vote.weights(leg, terms) if leg.hits else Weights(0.0, 1.0)
+
+    def _check(self, where: Filter, leg: KeywordLeg, near: VectorLeg | None) -> None:
+        """An empty result for a category that is not there is a mistake of the one who asks."""
+        if where.category is None or leg.hits or (near and near.hits):
+            return
+        path = where.category.rstrip("/")
+        known = self.store.categories()
+        if not any(name == path or name.startswith(f"{path}/") for name in known):
+            raise UnknownCategory(f"There is no category {path!r}; /api/books/stats lists them.")
+
+
+NO_WORDS = KeywordLeg((), {}, exact=True)
