@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup serve test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-overload bench-peers train-smoke clean
+.PHONY: help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-overload bench-peers train-smoke clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -21,6 +21,9 @@ setup: $(READY) ## a .venv with all that the default run needs
 
 serve: setup ## the review box on http://127.0.0.1:8000
 	@$(BIN)/tailrace serve
+
+books: setup ## the book service on http://127.0.0.1:8090; fills itself with the catalogue that ships
+	@$(BIN)/tailrace books serve
 
 test: setup ## all tests
 	@$(BIN)/python -m pytest

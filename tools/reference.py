@@ -21,6 +21,7 @@ from pydantic.fields import FieldInfo
 
 from tailrace.apps.api.app import dialects as all_dialects
 from tailrace.apps.api.settings import AnyOffer, ApiSettings
+from tailrace.apps.books.settings import BooksSettings
 from tailrace.apps.review.app import event_stream, review_app
 from tailrace.apps.review.box import ReviewBox
 from tailrace.apps.review.settings import BoxSettings, NaiveSettings
@@ -143,6 +144,9 @@ BOUNDING_CONSTANTS = (
     ("tailrace.models.remote", "AHEAD", "pieces of a stream read before the caller took them"),
     ("tailrace.search.text", "QUERY_CHARS_MAX", "characters of a search query that are read"),
     ("tailrace.search.text", "TERM_CHARS_MAX", "characters of one term of the keyword index"),
+    ("tailrace.search.hybrid", "WINDOW", "documents that each leg of a search gives"),
+    ("tailrace.search.ingest", "BATCH_DOCUMENTS", "documents that an ingest writes together"),
+    ("tailrace.search.rows", "LIST_ITEMS_MAX", "keywords or aliases of one document"),
     ("tailrace.stores.port", "TERMS_MAX", "terms of one search query that are looked up"),
     ("tailrace.stores.batches", "ID_CHARS_MAX", "characters of a document's id"),
     ("tailrace.stores.batches", "FIELD_CHARS_MAX", "characters of one field of a document"),
@@ -300,6 +304,7 @@ def configuration() -> str:
         (kind,) = get_args(model.model_fields["kind"].annotation)
         lines += ["", f"### {kind}", "", summary(model), "", *setting_rows(model)]
     lines += model_server()
+    lines += book_service()
     return "\n".join(lines) + "\n"
 
 
@@ -341,6 +346,25 @@ def model_server() -> list[str]:
         "",
         "As the doors of the review box: `batch` and `policies`.",
         *table_sections(ApiSettings, filled=ApiSettings()),
+    ]
+
+
+def book_service() -> list[str]:
+    """The settings of `tailrace books`."""
+    return [
+        "",
+        "# The book service",
+        "",
+        "The file of `tailrace books serve --config FILE` and of the other `tailrace books` verbs;",
+        "precedence and environment are as above, `--check` too.",
+        "[configs/books.toml](../../configs/books.toml) spells the defaults out.",
+        "",
+        "## At the top of its file",
+        "",
+        *setting_rows(BooksSettings),
+        *table_sections(BooksSettings),
+        "",
+        "`model.door` and `search.door` are as the doors of the review box.",
     ]
 
 

@@ -7,13 +7,15 @@ from documents import ROOT, reference
 
 from tailrace.apps.api.server import ApiServer
 from tailrace.apps.api.settings import ApiSettings
+from tailrace.apps.books.settings import BooksSettings
 from tailrace.apps.review.settings import BoxSettings
 from tailrace.models.source import HubSource, parse_source
 from tailrace.serve.local_settings import ModelOffer
 from tailrace.serve.settings import load
 
 API_CONFIGS = [ROOT / "configs" / "api.toml", ROOT / "configs" / "remote.toml"]
-CONFIGS = sorted(set((ROOT / "configs").glob("*.toml")) - set(API_CONFIGS))
+BOOKS_CONFIG = ROOT / "configs" / "books.toml"
+CONFIGS = sorted(set((ROOT / "configs").glob("*.toml")) - {*API_CONFIGS, BOOKS_CONFIG})
 
 
 @pytest.mark.parametrize("file", CONFIGS, ids=[file.name for file in CONFIGS])
@@ -33,7 +35,8 @@ def test_a_configuration_of_the_model_server_loads_and_its_fallbacks_fit(file, m
 
 
 LONG = pytest.mark.parametrize(
-    ("kind", "name"), [(BoxSettings, "review.toml"), (ApiSettings, "api.toml")]
+    ("kind", "name"),
+    [(BoxSettings, "review.toml"), (ApiSettings, "api.toml"), (BooksSettings, "books.toml")],
 )
 
 

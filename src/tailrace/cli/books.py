@@ -11,6 +11,7 @@ from tailrace.apps.books.server import BooksServer
 from tailrace.apps.books.settings import BooksSettings
 from tailrace.cli.console import err, fail, fail_configuration, out, progress_bar
 from tailrace.core.errors import TailraceError
+from tailrace.serve.access import write_access
 from tailrace.serve.runner import bind, run
 from tailrace.serve.settings import BadConfiguration, load
 
@@ -42,6 +43,7 @@ def serve(
             out.print_json(settings.model_dump_json())
             return
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+        write_access(to_stderr=False)
         logging.getLogger("uvicorn").setLevel(logging.WARNING)
         listener = bind(settings.server.host, settings.server.port)
         with progress_bar() as progress:

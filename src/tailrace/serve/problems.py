@@ -56,6 +56,7 @@ STATUS: dict[str, tuple[int, str]] = {
     "canary-mismatch": (409, "The model gives other vectors than the store holds"),
     "unknown-space": (404, "No such space"),
     "space-in-use": (409, "The space is in use"),
+    "unknown-category": (422, "No such category"),
     "unknown-document": (404, "No such document"),
     "bad-document": (422, "The document cannot be kept"),
     "bad-vectors": (422, "The vectors cannot be used"),

@@ -38,6 +38,7 @@ PARTS = (
     "vector",
     "fetch",
     "fuse",
+    "upsert",
     "post",
     "handover",
     "serialize",

