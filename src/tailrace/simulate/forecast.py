@@ -1,0 +1,306 @@
+"""What a run would look like after some levers: replays of the real lane, as rows like those measured.
+
+Every replication draws its requests anew from the recorded ones (and those from themselves, so that a short
+run is less sure than a long one), in blocks, because neighbours are alike. Statistics are somebody else's.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailrace.simulate.curve import BatchCurve, bounds, fit
+from tailrace.simulate.levers import Levers
+from tailrace.simulate.plan import CallerPlan, LanePlan, pulled
+from tailrace.simulate.pulled import Bound, Brought, brought, doubts, needs, usual
+from tailrace.simulate.recorded import CannotPredict, Recorded
+from tailrace.simulate.replay import Visit, replay
+from tailrace.simulate.rows import as_row
+from tailrace.wire.record import Row
+
+Ints = NDArray[np.int64]
+
+RANGE_USE = 0.90
+"""From this use on a small error of the rate is a large one of the queue: only ranges are told."""
+REPLICATIONS = 40
+REPLICATIONS_MIN = 12
+REQUESTS_MAX = 60_000
+"""Requests replayed for one prediction, over all its replications: some seconds."""
+WARM_UP = 0.1
+"""Requests replayed before those that count, so that they do not find an empty line; by share."""
+WARM_UP_MIN = 30
+OTHERS_FACTOR = 1.5
+OTHERS_SHARE = 0.05
+"""A queue so much longer than the run's own requests can have made it, and such a share of the whole, is
+taken to be others' too."""
+NO_LINE = 10_000
+"""Slots of a lane in which nobody waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """One run as it might have been."""
+
+    rows: list[Row]
+    bound: Bound
+    """Which end of what is not known it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """A prediction before it is replayed."""
+
+    run: Recorded
+    levers: Levers
+    plan: LanePlan
+    callers: CallerPlan
+    others: bool
+    """Whether the line is filled by others too."""
+    curves: Mapping[Bound, BatchCurve]
+    turnaround_s: float
+    doubts: tuple[str, ...]
+    caveats: tuple[str, ...]
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """What has to be replayed: one case, or both ends of what is not known."""
+        return (0,) if not self.doubts else (-1, 1)
+
+    @property
+    def offered_per_s(self) -> float | None:
+        """Requests a second; None in a closed loop, where answers make the rate."""
+        arrivals = self.run.arrivals
+        if arrivals.closed is not None:
+            return None
+        starts = arrivals.starts_s
+        span = starts[-1] - starts[0] if len(starts) > 1 else 0.0
+        rate = arrivals.rate or ((len(starts) - 1) / span if span > 0 else None)
+        return None if rate is None else rate * (self.levers.rate or 1.0)
+
+    def capacity_per_s(self, bound: Bound = 0) -> float | None:
+        """Requests a second that the lane can answer in the long run; None where others share it."""
+        if self._lineless:
+            return None
+        requests = [self._brought(i, bound) for i in range(len(self.run.trips))]
+        curve = self.curves[bound]
+        items = self.plan.batch.items_max if self.plan.shares else 1
+        run_s = curve.seconds(items) * fmean(one.weight for one in requests) + self.turnaround_s
+        asked = 1.0 - (self.levers.cache or 0.0)
+        return items * self.plan.slots / run_s / asked if run_s > 0 and asked > 0 else None
+
+    @property
+    def use(self) -> float | None:
+        """The highest share of the lane's time that is asked for, over what is not known."""
+        offered = self.offered_per_s
+        uses = [
+            offered / capacity
+            for bound in self.bounds
+            if offered is not None and (capacity := self.capacity_per_s(bound)) is not None
+        ]
+        return max(uses, default=None)
+
+    @property
+    def replications(self) -> int:
+        """How many there should be of each bound: fewer of long runs, so that it takes seconds."""
+        most = REQUESTS_MAX // (self.run.n * len(self.bounds))
+        return max(REPLICATIONS_MIN, min(REPLICATIONS, most))
+
+    @property
+    def _lineless(self) -> bool:
+        return self.others and not self.levers.dedicated
+
+    def replicate(self, seed: int, bound: Bound = 0, *, paired: bool = False) -> Replication:
+        """One replay; `paired` keeps the recorded arrivals and requests in their order."""
+        random = np.random.default_rng((seed, 7))
+        trips = self.run.trips
+        warm = 0 if paired else max(WARM_UP_MIN, round(self.run.n * WARM_UP))
+        count = len(trips) if paired else self.run.n + warm
+        chosen = np.arange(count) if paired else _drawn(random, len(trips), count)
+        requests = [self._brought(int(i), bound) for i in chosen]
+        starts = self._starts(random, count, chosen, paired=paired)
+        known = self._known(random, count)
+        visits = [
+            Visit(
+                at_s=float(at),
+                before_s=max(0.0, one.before_s),
+                weight=one.weight,
+                after_s=one.after_s(self.turnaround_s),
+                elsewhere_s=max(0.0, one.queue) / 1000,
+                known=bool(hit),
+            )
+            for at, one, hit in zip(starts, requests, known, strict=True)
+        ]
+        plan = replace(self.plan, slots=NO_LINE) if self._lineless else self.plan
+        replayed = replay(
+            visits,
+            plan,
+            self.curves[bound].run_s,
+            callers=self.callers,
+            turnaround_s=self.turnaround_s,
+            closed=self.run.arrivals.closed,
+        )
+        rows = [
+            as_row(stay, visit, one, warm=number < warm)
+            for number, (stay, visit, one) in enumerate(
+                zip(replayed.stays, visits, requests, strict=True)
+            )
+        ]
+        return Replication(rows, bound)
+
+    def _brought(self, index: int, bound: Bound) -> Brought:
+        trip = self.run.trips[index]
+        size_ms = self._measured_curve.seconds(trip.batch) * 1000
+        return brought(trip, self.run, self.levers, size_ms, others=self.others, bound=bound)
+
+    @property
+    def _measured_curve(self) -> BatchCurve:
+        """The usual run of a size that was measured: bounds agree there."""
+        return next(iter(self.curves.values()))
+
+    def _starts(
+        self, random: np.random.Generator, count: int, chosen: Ints, *, paired: bool
+    ) -> NDArray[np.float64]:
+        arrivals, factor = self.run.arrivals, self.levers.rate or 1.0
+        if arrivals.closed is not None:
+            return np.full(count, arrivals.pause_s)
+        if paired:
+            first = self.run.trips[0].row.at_s
+            return np.array([self.run.trips[i].row.at_s - first for i in chosen]) / factor
+        if arrivals.rate is not None:
+            return np.asarray(np.cumsum(random.exponential(1 / arrivals.rate / factor, count)))
+        gaps = np.diff(np.array(arrivals.starts_s))
+        return np.asarray(np.cumsum(gaps[_drawn(random, len(gaps), count)]) / factor)
+
+    def _known(self, random: np.random.Generator, count: int) -> NDArray[np.bool_]:
+        share = self.levers.cache or 0.0
+        return np.asarray(random.random(count) < share)
+
+
+def prepare(
+    run: Recorded,
+    levers: Levers,
+    plan: LanePlan,
+    doors: dict[str, LanePlan],
+    *,
+    callers: CallerPlan | None = None,
+    ladder: Sequence[tuple[int, float]] = (),
+    others: bool | None = None,
+) -> Forecast:
+    """A prediction of `run`, measured under `plan`, after `levers`.
+
+    `ladder` holds more (items, seconds) of runs of several sizes, where another run measured them;
+    `others` says whether the line is filled by others too, and is found out where it is None.
+
+    Raises:
+        CannotPredict: the run lacks what a lever needs.
+        BadLever: a lever has nothing to work on.
+
+    """
+    needs(run, levers)
+    if others is None:
+        others = shared_with_others(run, plan, ladder)
+    _needs_own_line(levers, others=others)
+    after = pulled(plan, levers, doors)
+    curves, said = _curves(run, after, ladder)
+    said = [*said, *doubts(run, levers, others=others)]
+    if said and 0 in curves:
+        curves = {-1: curves[0], 1: curves[0]}
+    elif not said:
+        curves = {0: curves[0]}
+    return Forecast(
+        run=run,
+        levers=levers,
+        plan=after,
+        callers=_callers(callers or CallerPlan(), levers),
+        others=others,
+        curves=curves,
+        turnaround_s=run.turnaround_s(alone=not plan.shares and plan.slots == 1 and not others),
+        doubts=tuple(said),
+        caveats=_caveats(run, levers, others=others),
+    )
+
+
+def shared_with_others(
+    run: Recorded, plan: LanePlan, ladder: Sequence[tuple[int, float]] = ()
+) -> bool:
+    """Whether the recorded queue is far longer than the run's own requests can have made it."""
+    if not run.queue_known:
+        return False
+    whole = sum(run.mean(name) for name in ("before", "net", "queue", "service", "other", "after"))
+    if run.mean("queue") < OTHERS_SHARE * whole:
+        return False
+    alone = Forecast(
+        run, Levers(), plan, CallerPlan(), False, _curves(run, plan, ladder)[0], 0.0, (), ()
+    )
+    bound = max(alone.curves)
+    rows = alone.replicate(0, bound, paired=True).rows
+    own = fmean(row.parts["queue"].ms for row in rows if row.outcome == "ok")
+    return run.mean("queue") > OTHERS_FACTOR * own + OTHERS_SHARE * whole
+
+
+def _needs_own_line(levers: Levers, *, others: bool) -> None:
+    """Of a line that others fill too, only its own requests are known."""
+    if not others or levers.dedicated:
+        return
+    asked = levers.words()
+    for name in ("rate", "servers", "door", "seats", "queue-timeout", "window", "batch"):
+        if any(word.partition("=")[0] == name for word in asked):
+            raise CannotPredict(
+                f"{name}: the line of this run is filled by others too, and how it would answer is not "
+                f"known; set dedicated as well"
+            )
+
+
+def _curves(
+    run: Recorded, plan: LanePlan, ladder: Sequence[tuple[int, float]]
+) -> tuple[dict[Bound, BatchCurve], list[str]]:
+    """The curve, or both its bounds and why."""
+    found = fit([*ladder, *run.sizes]) if ladder or len({t.batch for t in run.trips}) > 1 else None
+    if found is not None:
+        return {0: found}, []
+    alone_s = usual(run.trips) / 1000
+    if not plan.shares or alone_s <= 0.0:
+        return {0: BatchCurve(0.0, alone_s or 1.0)}, []
+    quick, slow = bounds(alone_s)
+    said = (
+        "only runs of one size were measured: what company saves is not known (give a ladder run)"
+    )
+    return {-1: quick, 1: slow}, [said]
+
+
+def _callers(callers: CallerPlan, levers: Levers) -> CallerPlan:
+    if levers.timeout_s is not None:
+        callers = replace(callers, timeout_s=levers.timeout_s)
+    if levers.retries is not None:
+        callers = replace(callers, retries=levers.retries)
+    return callers
+
+
+def _caveats(run: Recorded, levers: Levers, *, others: bool) -> tuple[str, ...]:
+    said = list(run.caveats)
+    if levers.dedicated and not others:
+        said.append(
+            "dedicated: the queue of this run is its own requests'; nobody else's is removed"
+        )
+    if levers.cache:
+        said.append("cache: which answers are known is taken to be chance, however long they take")
+    if levers.rate is not None and run.arrivals.closed is not None:
+        raise CannotPredict(
+            "rate: the run's callers asked one after the other; there is no rate to change"
+        )
+    return tuple(said)
+
+
+def _drawn(random: np.random.Generator, have: int, count: int) -> Ints:
+    """Indices of `count` of `have` things, drawn twice in blocks: the sample, and from the sample."""
+    length = max(1, round(have ** (1 / 3)))
+    sample = _blocks(random, have, have, length)
+    return np.asarray(sample[_blocks(random, have, count, length)])
+
+
+def _blocks(random: np.random.Generator, have: int, count: int, length: int) -> Ints:
+    starts = random.integers(0, have, -(-count // length))
+    spread = (starts[:, None] + np.arange(length)[None, :]) % have
+    return np.asarray(spread.ravel()[:count])
