@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean, median
 
-
 from tailrace.wire.record import Row
 
 BEFORE = ("sched", "pool", "dns", "connect", "tls", "send")
