@@ -100,6 +100,7 @@ BOUNDING_CONSTANTS = (
         "waiting in a replay of a line without a known bound",
     ),
     ("tailrace.simulate.forecast", "REQUESTS_MAX", "requests replayed for one prediction"),
+    ("tailrace.latency.prediction", "KEPT_MAX", "kept predictions that past errors are taken from"),
     ("tailrace.latency.http1", "HEAD_BYTES_MAX", "bytes of the head of an answer that is measured"),
     ("tailrace.latency.http1", "BODY_BYTES_MAX", "bytes of its body"),
     ("tailrace.latency.http1", "CHUNKS_MAX", "pieces of its body whose moments are kept"),

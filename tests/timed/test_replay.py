@@ -87,8 +87,12 @@ def test_who_asks_again_after_a_refusal_is_booked_over_all_tries():
 
 def test_a_desk_brings_tickets_one_by_one_even_to_a_lane_of_more_slots():
     plan = LanePlan(slots=2, tickets=True, seats=20)
-    stays = replay([Visit(0.0)] * 3, plan, alone).stays
+    callers = CallerPlan(poll_s=0.3)
+    stays = replay([Visit(0.0)] * 3, plan, alone, callers=callers).stays
     assert [stay.queue_s for stay in stays] == pytest.approx([0.0, 1.0, 2.0])
+    assert [stay.wall_s for stay in stays] == pytest.approx([1.2, 2.1, 3.0]), (
+        "seen at the next look"
+    )
     assert_adds_up(stays)
 
 

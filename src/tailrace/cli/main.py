@@ -13,6 +13,7 @@ from tailrace.cli.console import err
 from tailrace.cli.models import app as models
 from tailrace.cli.runs import app as runs
 from tailrace.cli.serve import serve
+from tailrace.cli.whatif import app as whatif
 
 app = typer.Typer(
     name="tailrace",
@@ -29,6 +30,7 @@ app.command()(burst)
 app.add_typer(books, name="books")
 app.add_typer(models, name="models")
 app.add_typer(runs, name="runs")
+app.add_typer(whatif, name="whatif")
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ run is less sure than a long one), in blocks, because neighbours are alike. Stat
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 import numpy as np
@@ -26,7 +26,7 @@ RANGE_USE = 0.90
 """From this use on a small error of the rate is a large one of the queue: only ranges are told."""
 REPLICATIONS = 40
 REPLICATIONS_MIN = 12
-REQUESTS_MAX = 60_000
+REQUESTS_MAX = 40_000
 """Requests replayed for one prediction, over all its replications: some seconds."""
 WARM_UP = 0.1
 """Requests replayed before those that count, so that they do not find an empty line; by share."""
@@ -62,6 +62,8 @@ class Forecast:
     turnaround_s: float
     doubts: tuple[str, ...]
     caveats: tuple[str, ...]
+    made: dict[Bound, list[Brought]] = field(default_factory=dict, repr=False, compare=False)
+    """What each recorded request brings, by bound, once it was asked for."""
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
@@ -83,7 +85,7 @@ class Forecast:
         """Requests a second that the lane can answer in the long run; None where others share it."""
         if self._lineless:
             return None
-        requests = [self._brought(i, bound) for i in range(len(self.run.trips))]
+        requests = self._all_brought(bound)
         curve = self.curves[bound]
         items = self.plan.batch.items_max if self.plan.shares else 1
         run_s = curve.seconds(items) * fmean(one.weight for one in requests) + self.turnaround_s
@@ -115,10 +117,12 @@ class Forecast:
         """One replay; `paired` keeps the recorded arrivals and requests in their order."""
         random = np.random.default_rng((seed, 7))
         trips = self.run.trips
-        warm = 0 if paired else max(WARM_UP_MIN, round(self.run.n * WARM_UP))
+        shaped = paired or self.run.arrivals.fixed
+        warm = 0 if shaped else max(WARM_UP_MIN, round(self.run.n * WARM_UP))
         count = len(trips) if paired else self.run.n + warm
         chosen = np.arange(count) if paired else _drawn(random, len(trips), count)
-        requests = [self._brought(int(i), bound) for i in chosen]
+        every = self._all_brought(bound)
+        requests = [every[i] for i in chosen]
         starts = self._starts(random, count, chosen, paired=paired)
         known = self._known(random, count)
         visits = [
@@ -149,15 +153,21 @@ class Forecast:
         ]
         return Replication(rows, bound)
 
-    def _brought(self, index: int, bound: Bound) -> Brought:
-        trip = self.run.trips[index]
-        size_ms = self._measured_curve.seconds(trip.batch) * 1000
-        return brought(trip, self.run, self.levers, size_ms, others=self.others, bound=bound)
-
-    @property
-    def _measured_curve(self) -> BatchCurve:
-        """The usual run of a size that was measured: bounds agree there."""
-        return next(iter(self.curves.values()))
+    def _all_brought(self, bound: Bound) -> list[Brought]:
+        if bound not in self.made:
+            measured = next(iter(self.curves.values()))  # where runs were measured, bounds agree
+            self.made[bound] = [
+                brought(
+                    trip,
+                    self.run,
+                    self.levers,
+                    measured.seconds(trip.batch) * 1000,
+                    others=self.others,
+                    bound=bound,
+                )
+                for trip in self.run.trips
+            ]
+        return self.made[bound]
 
     def _starts(
         self, random: np.random.Generator, count: int, chosen: Ints, *, paired: bool
@@ -168,6 +178,8 @@ class Forecast:
         if paired:
             first = self.run.trips[0].row.at_s
             return np.array([self.run.trips[i].row.at_s - first for i in chosen]) / factor
+        if arrivals.fixed:
+            return np.array(arrivals.starts_s) / factor
         if arrivals.rate is not None:
             return np.asarray(np.cumsum(random.exponential(1 / arrivals.rate / factor, count)))
         gaps = np.diff(np.array(arrivals.starts_s))

@@ -51,6 +51,8 @@ class CallerPlan:
     retries: int = 0
     pause_s: float = 1.0
     """Before each further try."""
+    poll_s: float = 0.05
+    """Between two looks at a ticket that is not done."""
 
 
 def pulled(plan: LanePlan, levers: Levers, doors: dict[str, LanePlan]) -> LanePlan:

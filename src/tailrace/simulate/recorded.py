@@ -5,7 +5,7 @@ Refuses a run from which no honest prediction can come. Knows rows, and nothing 
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import fmean, median
 
@@ -42,6 +42,8 @@ class Arrivals:
     """So many callers, each asking when it has its answer; None for an open loop."""
     pause_s: float = 0.0
     """Of such a caller between two requests."""
+    fixed: bool = False
+    """Whether the starts are a shape that another run would have as well: a staircase, a burst, a trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ def found_arrivals(rows: Sequence[Row], given: Arrivals | None = None) -> Arriva
     first = steady[0].at_s if steady else 0.0
     starts = tuple(row.at_s - first for row in steady)
     if given is not None:
-        return Arrivals(starts, given.rate, given.closed, given.pause_s)
+        return replace(given, starts_s=starts)
     ends = [row.at_s + row.wall_ms / 1000 for row in steady]
     pauses = [
         start - end for start, end in zip((row.at_s for row in steady[1:]), ends, strict=False)
