@@ -159,6 +159,27 @@ BOUNDING_CONSTANTS = (
     ("tailrace.stores.port", "TERMS_MAX", "terms of one search query that are looked up"),
     ("tailrace.stores.batches", "ID_CHARS_MAX", "characters of a document's id"),
     ("tailrace.stores.batches", "FIELD_CHARS_MAX", "characters of one field of a document"),
+    (
+        "tailrace.stores.postgres_database",
+        "CONNECTIONS_MAX",
+        "connections to PostgreSQL that are kept open",
+    ),
+    ("tailrace.stores.postgres_database", "CONNECT_S", "seconds to connect to PostgreSQL"),
+    (
+        "tailrace.stores.postgres_terms",
+        "CANDIDATES_MAX",
+        "documents ranked for one keyword query in PostgreSQL",
+    ),
+    (
+        "tailrace.stores.postgres_vectors",
+        "EXACT_ROWS",
+        "matching rows up to which pgvector is searched exactly",
+    ),
+    (
+        "tailrace.stores.postgres_vectors",
+        "SCAN_TUPLES_MAX",
+        "rows that one search of an HNSW index visits",
+    ),
     ("tailrace.stores.sqlite_file", "READERS_MAX", "connections of the embedded store for readers"),
     ("tailrace.stores.sqlite_file", "BUSY_S", "seconds that one process waits for another's write"),
     ("tailrace.latency.runs.folder", "ROWS_MAX", "rows of one run"),

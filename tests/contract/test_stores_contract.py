@@ -1,33 +1,17 @@
 """What every document store keeps: one suite over the adapters."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tailrace.search.text import Bigrams
 from tailrace.stores.errors import SpaceInUse, SpaceMismatch, UnknownDocument, UnknownSpace
 from tailrace.stores.port import Canary, Document, Filter, Space, Store, Vectors
-from tailrace.stores.sqlite import SqliteStore
 
 DIM = 8
 SPACE = Space("tiny-a", "f00d", "float32", "query: ", "passage: ", "mean", True, DIM, "words-1")
 OTHER = replace(SPACE, model="tiny-b", file_hash="beef")
-
-
-@pytest.fixture(params=["sqlite"])
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
-    stores: list[Store] = []
-
-    def opener() -> Store:
-        stores.append(SqliteStore(tmp_path / "books.sqlite", Bigrams()))
-        return stores[-1]
-
-    yield opener
-    for store in stores:
-        store.close()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tailrace.stores.port import Canary, Document, FloatArray, Space, Vectors
 ID_CHARS_MAX = 200
 """Characters of a document's id."""
 
-FIELD_CHARS_MAX = 100_000
+FIELD_CHARS_MAX = 20_000
 """Characters of one field of a document."""
 
 CANARY_COSINE = 0.999

@@ -6,11 +6,8 @@ No extension is loaded. The vector leg is an exact scan in this process, fed fro
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from sqlite3 import Connection
-
-import numpy as np
 
 from tailrace.stores.batches import check_vectors, last_of_each, mismatch
 from tailrace.stores.documents import author_key, from_body, to_body
@@ -30,6 +27,9 @@ from tailrace.stores.port import (
     VectorLeg,
     Vectors,
 )
+from tailrace.stores.spaces import from_body as from_space_body
+from tailrace.stores.spaces import stored_space, to_bytes
+from tailrace.stores.spaces import to_body as space_body
 from tailrace.stores.sqlite_feed import SqliteFeed
 from tailrace.stores.sqlite_file import SqliteFile
 from tailrace.stores.sqlite_terms import SqliteTerms
@@ -169,7 +169,7 @@ class SqliteStore:
             "(SELECT count(*) FROM vectors v WHERE v.space = s.number) FROM spaces s ORDER BY number"
         )
         with self._file.reading() as connection:
-            return [_stored_space(*line) for line in connection.execute(query)]
+            return [stored_space(*line) for line in connection.execute(query)]
 
     def space(self) -> StoredSpace | None:
         """See the port."""
@@ -183,8 +183,8 @@ class SqliteStore:
             "'backfilling', 'active'), ?, ? WHERE true ON CONFLICT DO NOTHING"
         )
         text = canary.text if canary else None
-        vector = np.ascontiguousarray(canary.vector, "<f4").tobytes() if canary else None
-        body = json.dumps(asdict(space))
+        vector = to_bytes(canary.vector) if canary else None
+        body = space_body(space)
         with self._file.writing() as connection:
             connection.execute(insert, (space.fingerprint, body, text, vector))
         return next(held for held in self.spaces() if held.space == space)
@@ -272,13 +272,6 @@ def _next_generation(connection: Connection) -> int:
     return _generation(connection)
 
 
-def _stored_space(
-    body: str, state: str, text: str | None, vector: bytes | None, vectors: int
-) -> StoredSpace:
-    canary = Canary(text, np.frombuffer(vector, "<f4")) if text is not None and vector else None
-    return StoredSpace(Space(**json.loads(body)), state, canary, vectors)  # type: ignore[arg-type]
-
-
 def _known_number(connection: Connection, space: Space) -> int | None:
     query = "SELECT number FROM spaces WHERE fingerprint = ?"
     found = connection.execute(query, (space.fingerprint,)).fetchone()
@@ -287,7 +280,7 @@ def _known_number(connection: Connection, space: Space) -> int | None:
 
 def _active_space(connection: Connection) -> Space | None:
     found = connection.execute("SELECT space FROM spaces WHERE state = 'active'").fetchone()
-    return Space(**json.loads(found[0])) if found else None
+    return from_space_body(found[0]) if found else None
 
 
 def _space_number(connection: Connection, space: Space) -> int:
@@ -330,12 +323,11 @@ def _drop_vectors(connection: Connection, rows: Sequence[int], generation: int) 
 def _write_vectors(
     connection: Connection, number: int, rows: Sequence[int], given: Vectors, generation: int
 ) -> None:
-    values = np.ascontiguousarray(given.rows, "<f4")
     connection.executemany(
         "INSERT INTO vectors VALUES (?,?,?,?) ON CONFLICT (space, row) DO UPDATE "
         "SET vector = excluded.vector, generation = excluded.generation",
         (
-            (number, row, generation, value.tobytes())
-            for row, value in zip(rows, values, strict=True)
+            (number, row, generation, to_bytes(vector))
+            for row, vector in zip(rows, given.rows, strict=True)
         ),
     )

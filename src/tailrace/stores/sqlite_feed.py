@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tailrace.stores.feed import Change
+from tailrace.stores.filters import SQLITE, condition
 from tailrace.stores.matrix import RowArray
 from tailrace.stores.port import ALL, Filter, Space
 from tailrace.stores.sqlite_file import SqliteFile
-from tailrace.stores.sqlite_filter import condition
 
 
 class SqliteFeed:
@@ -47,7 +47,7 @@ class SqliteFeed:
         """See the protocol."""
         if where == ALL:
             return None
-        clause, values = condition(where)
+        clause, values = condition(where, SQLITE)
         with self._file.reading() as connection:
             found = connection.execute(f"SELECT row FROM documents WHERE {clause}", values)
             return np.fromiter((row for (row,) in found), np.int64)
@@ -60,7 +60,7 @@ class SqliteFeed:
 
     def count(self, where: Filter) -> int:
         """See the protocol."""
-        clause, values = condition(where)
+        clause, values = condition(where, SQLITE)
         with self._file.reading() as connection:
             query = f"SELECT count(*) FROM documents WHERE {clause}"
             return int(connection.execute(query, values).fetchone()[0])

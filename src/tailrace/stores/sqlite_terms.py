@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from sqlite3 import Connection
 
 from tailrace.stores.documents import from_body
+from tailrace.stores.filters import SQLITE, condition
 from tailrace.stores.port import (
     FIELD_WEIGHTS,
     FIELDS,
@@ -18,8 +19,8 @@ from tailrace.stores.port import (
     KeywordHit,
     KeywordLeg,
 )
+from tailrace.stores.scoring import field_terms, keyword_hits
 from tailrace.stores.sqlite_file import SqliteFile
-from tailrace.stores.sqlite_filter import condition
 
 TIES = 64
 """Hits read beyond the limit so that equal scores can be put in the order of their ids."""
@@ -37,8 +38,7 @@ class SqliteTerms:
 
     def fields(self, document: Document) -> list[str]:
         """What is written for a document: the terms of each field, between spaces."""
-        texts = document.texts()
-        return [" ".join(self._analyzer.document_terms(texts[name])) for name in FIELDS]
+        return [" ".join(terms) for terms in field_terms(self._analyzer, document)]
 
     def add(self, connection: Connection, row: int, fields: Sequence[str]) -> None:
         """Index a document."""
@@ -74,7 +74,7 @@ class SqliteTerms:
         self, connection: Connection, terms: Sequence[str], limit: int, where: Filter
     ) -> list[tuple[int, str, float]]:
         """Rows, ids and scores of the best, equal scores by id."""
-        clause, values = condition(where)
+        clause, values = condition(where, SQLITE)
         among = "" if not values else f"AND rowid IN (SELECT row FROM documents WHERE {clause})"
         query = (
             "SELECT f.row, d.id, round(-f.score, 6) FROM (SELECT rowid AS row, "
@@ -103,16 +103,4 @@ def _hits(
     query = f"SELECT rowid, {columns} FROM terms WHERE rowid IN (SELECT value FROM json_each(?))"
     rows = json.dumps([row for row, _, _ in best])
     held = {row: fields for row, *fields in connection.execute(query, (rows,))}
-    wanted = frozenset(terms)
-    return tuple(
-        KeywordHit(
-            id_,
-            rank,
-            score,
-            {
-                name: wanted.intersection(text.split(" "))
-                for name, text in zip(FIELDS, held[row], strict=True)
-            },
-        )
-        for rank, (row, id_, score) in enumerate(best, 1)
-    )
+    return keyword_hits(best, held, terms)

@@ -1,0 +1,386 @@
+"""The server store: PostgreSQL 15 or newer, with pgvector where it is there.
+
+What differs from the embedded store is where things lie, not what is promised; see the port.
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import Protocol
+
+from psycopg import Connection
+
+from tailrace.stores.batches import check_vectors, last_of_each, mismatch
+from tailrace.stores.documents import author_key, from_body, to_body
+from tailrace.stores.errors import SpaceInUse, UnknownDocument, UnknownSpace
+from tailrace.stores.feed import MatrixLeg
+from tailrace.stores.port import (
+    ALL,
+    Analyzer,
+    Canary,
+    Document,
+    Filter,
+    FloatArray,
+    KeywordLeg,
+    Space,
+    StoredSpace,
+    StoreStats,
+    Upserted,
+    VectorLeg,
+    Vectors,
+)
+from tailrace.stores.postgres_database import PostgresDatabase, Row
+from tailrace.stores.postgres_terms import PostgresTerms
+from tailrace.stores.postgres_vectors import (
+    PostgresFeed,
+    ServerLeg,
+    generation,
+    has_index,
+    make_table,
+    space_number,
+    table,
+    write,
+)
+from tailrace.stores.spaces import from_body as from_space_body
+from tailrace.stores.spaces import stored_space, to_bytes
+from tailrace.stores.spaces import to_body as space_body
+
+_COLUMNS = "id, digest, body, category, year, author, lexemes, frequencies, fields, length"
+
+
+class _Leg(Protocol):
+    comparisons: int
+
+    def search(
+        self, queries: FloatArray, limit: int, where: Filter, *, without: int | None = None
+    ) -> list[VectorLeg]: ...
+
+    def vector(self, row: int) -> FloatArray | None: ...
+
+
+class PostgresStore:
+    """See the port. `pgvector` False does without the extension where the tables are made now."""
+
+    def __init__(
+        self,
+        url: str,
+        analyzer: Analyzer,
+        *,
+        schema: str = "tailrace",
+        reindex: bool = False,
+        pgvector: bool = True,
+    ) -> None:
+        self._analyzer = analyzer
+        self._database = PostgresDatabase(
+            url, schema, analyzer.fingerprint, any_analyzer=reindex, pgvector=pgvector
+        )
+        self._terms = PostgresTerms(self._database, analyzer)
+        self._legs: dict[str, _Leg] = {}
+        self._legs_lock = threading.Lock()
+        if reindex:
+            self._terms.reindex()
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """See the port."""
+        return self._analyzer
+
+    @property
+    def _pgvector(self) -> bool:
+        return self._database.pgvector is not None
+
+    # -- writing --------------------------------------------------------------------------------
+
+    def upsert(self, documents: Sequence[Document], *vectors: Vectors) -> Upserted:
+        """See the port."""
+        batch, batches = last_of_each(documents, vectors)
+        with self._database.writing() as connection:
+            numbers = [_held_number(connection, given.space) for given in batches]
+            now = _next_generation(connection)
+            held = _rows(connection, [document.id for document in batch])
+            changed = [d for d in batch if held.get(d.id, (0, ""))[1] != d.digest]
+            old = [held[document.id][0] for document in changed if document.id in held]
+            self._drop_vectors(connection, old, now)
+            self._terms.count(connection, old, -1)
+            self._write_documents(connection, changed)
+            rows = {id_: row for id_, (row, _) in _rows(connection, [d.id for d in batch]).items()}
+            self._terms.count(connection, [rows[document.id] for document in changed], 1)
+            for number, given in zip(numbers, batches, strict=True):
+                places = [rows[document.id] for document in batch]
+                write(connection, number, places, given.rows, now, pgvector=self._pgvector)
+        return Upserted(len(changed) - len(old), len(old), len(batch) - len(changed))
+
+    def _write_documents(self, connection: Connection[Row], documents: Sequence[Document]) -> None:
+        lines = [
+            (
+                document.id,
+                document.digest,
+                to_body(document),
+                document.category,
+                document.year,
+                author_key(document.author),
+                *self._terms.columns(document),
+            )
+            for document in documents
+        ]
+        excluded = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS.split(", ")[1:])
+        query = (
+            f"INSERT INTO documents ({_COLUMNS}) SELECT a, b, c, d, e, f, "
+            "array_to_tsvector(string_to_array(g, ' ')), h::jsonb, i, j FROM unnest(%s::text[], "
+            "%s::text[], %s::text[], %s::text[], %s::int[], %s::text[], %s::text[], %s::text[], "
+            "%s::text[], %s::int[]) AS given (a, b, c, d, e, f, g, h, i, j) "
+            f"ON CONFLICT (id) DO UPDATE SET {excluded}"
+        )
+        if lines:
+            connection.execute(query, [list(column) for column in zip(*lines, strict=True)])
+
+    def put_vectors(self, ids: Sequence[str], vectors: Vectors) -> int:
+        """See the port."""
+        check_vectors(vectors, len(ids))
+        with self._database.writing() as connection:
+            number = _held_number(connection, vectors.space)
+            held = _rows(connection, ids)
+            last = {held[id_][0]: index for index, id_ in enumerate(ids) if id_ in held}
+            taken = vectors.rows[list(last.values())]
+            now = _next_generation(connection)
+            write(connection, number, list(last), taken, now, pgvector=self._pgvector)
+        return len(last)
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """See the port."""
+        with self._database.writing() as connection:
+            rows = [row for row, _ in _rows(connection, ids).values()]
+            self._drop_vectors(connection, rows, _next_generation(connection))
+            self._terms.count(connection, rows, -1)
+            connection.execute("DELETE FROM documents WHERE row = ANY(%s)", (rows,))
+        return len(rows)
+
+    def _drop_vectors(self, connection: Connection[Row], rows: Sequence[int], now: int) -> None:
+        for (number,) in connection.execute("SELECT number FROM spaces").fetchall():
+            connection.execute(
+                f"WITH gone AS (DELETE FROM {table(number)} WHERE row = ANY(%s) "
+                "RETURNING row) INSERT INTO graves SELECT %s, row, %s FROM gone",
+                (list(rows), number, now),
+            )
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def get(self, ids: Sequence[str]) -> list[Document]:
+        """See the port."""
+        query = "SELECT id, body FROM documents WHERE id = ANY(%s)"
+        with self._database.reading() as connection:
+            held: dict[str, str] = dict(connection.execute(query, (list(ids),)).fetchall())
+        return [from_body(held[id_]) for id_ in ids if id_ in held]
+
+    def unfinished(self, documents: Sequence[Document], space: Space) -> list[Document]:
+        """See the port."""
+        with self._database.reading() as connection:
+            number = space_number(connection, space)
+            if number is None:
+                return list(documents)
+            query = (
+                f"SELECT d.id, d.digest FROM documents d JOIN {table(number)} v ON v.row = d.row "
+                "WHERE d.id = ANY(%s)"
+            )
+            ids = [document.id for document in documents]
+            done: dict[str, str] = dict(connection.execute(query, (ids,)).fetchall())
+        return [document for document in documents if done.get(document.id) != document.digest]
+
+    def missing(self, space: Space, limit: int) -> list[Document]:
+        """See the port."""
+        with self._database.reading() as connection:
+            number = space_number(connection, space)
+            vectors = f"AND row NOT IN (SELECT row FROM {table(number)})" if number else ""
+            query = f"SELECT body FROM documents WHERE true {vectors} ORDER BY id LIMIT %s"
+            bodies = connection.execute(query, (limit,)).fetchall()
+        return [from_body(body) for (body,) in bodies]
+
+    def keyword(self, terms: Sequence[str], limit: int, where: Filter = ALL) -> KeywordLeg:
+        """See the port."""
+        return self._terms.search(terms, limit, where)
+
+    def vector(
+        self, queries: Vectors, limit: int, where: Filter = ALL, *, backfilling: bool = False
+    ) -> list[VectorLeg]:
+        """See the port."""
+        check_vectors(queries, len(queries))
+        return self._leg(queries.space, backfilling=backfilling).search(queries.rows, limit, where)
+
+    def similar(self, id: str, limit: int, where: Filter = ALL) -> VectorLeg:  # noqa: A002
+        """See the port."""
+        with self._database.reading() as connection:
+            held = _rows(connection, [id])
+            active = _active_space(connection)
+        if id not in held:
+            raise UnknownDocument(f"there is no document {id!r}")
+        leg = self._leg(active, backfilling=False) if active else None
+        row = held[id][0]
+        vector = leg.vector(row) if leg else None
+        if leg is None or vector is None:
+            raise UnknownDocument(f"{id!r} has no vector yet")
+        return leg.search(vector[None, :], limit, where, without=row)[0]
+
+    # -- spaces ---------------------------------------------------------------------------------
+
+    def spaces(self) -> list[StoredSpace]:
+        """See the port."""
+        query = "SELECT number, space, state, canary_text, canary FROM spaces ORDER BY number"
+        held = []
+        with self._database.reading() as connection:
+            for number, body, state, text, canary in connection.execute(query).fetchall():
+                counted = f"SELECT count(*) FROM {table(number)}"
+                vectors = connection.execute(counted).fetchone() or (0,)
+                vector = bytes(canary) if isinstance(canary, bytes | memoryview) else None
+                said = None if text is None else text
+                held.append(stored_space(body, str(state), said, vector, vectors[0]))
+        return held
+
+    def space(self) -> StoredSpace | None:
+        """See the port."""
+        return next((held for held in self.spaces() if held.state == "active"), None)
+
+    def add_space(self, space: Space, canary: Canary | None = None) -> StoredSpace:
+        """See the port."""
+        insert = (
+            "INSERT INTO spaces (fingerprint, space, state, canary_text, canary) "
+            "SELECT %s, %s, CASE WHEN EXISTS (SELECT 1 FROM spaces WHERE state = 'active') "
+            "THEN 'backfilling' ELSE 'active' END, %s, %s ON CONFLICT DO NOTHING RETURNING number"
+        )
+        text = canary.text if canary else None
+        vector = to_bytes(canary.vector) if canary else None
+        with self._database.writing() as connection:
+            made = connection.execute(
+                insert, (space.fingerprint, space_body(space), text, vector)
+            ).fetchone()
+            if made:
+                make_table(connection, made[0], space, pgvector=self._pgvector)
+        return next(held for held in self.spaces() if held.space == space)
+
+    def switch(self, space: Space) -> None:
+        """See the port."""
+        with self._database.writing() as connection:
+            if space_number(connection, space) is None:
+                raise UnknownSpace(f"the store holds no space of {space.model}")
+            connection.execute(
+                "UPDATE spaces SET state = CASE WHEN fingerprint = %s THEN 'active' ELSE 'kept' END "
+                "WHERE fingerprint = %s OR state = 'active'",
+                (space.fingerprint, space.fingerprint),
+            )
+            _next_generation(connection)
+
+    def drop(self, space: Space) -> None:
+        """See the port."""
+        with self._database.writing() as connection:
+            number = space_number(connection, space)
+            if number is None:
+                raise UnknownSpace(f"the store holds no space of {space.model}")
+            if _active_space(connection) == space:
+                raise SpaceInUse
+            connection.execute(f"DROP TABLE {table(number)}")
+            connection.execute("DELETE FROM graves WHERE space = %s", (number,))
+            connection.execute("DELETE FROM spaces WHERE number = %s", (number,))
+        with self._legs_lock:
+            self._legs.pop(space.fingerprint, None)
+
+    def build_index(self, space: Space) -> bool:
+        """Build the space's HNSW index beside the traffic; False where there is no pgvector.
+
+        Searches are exact, and slower, until it is there. Raises UnknownSpace.
+        """
+        with self._database.reading() as connection:
+            number = space_number(connection, space)
+        if number is None:
+            raise UnknownSpace(f"the store holds no space of {space.model}")
+        if not self._pgvector:
+            return False
+        name = f"{table(number)}_hnsw"
+        with self._database.bare() as connection:
+            connection.execute(f"DROP INDEX IF EXISTS {name}")
+            connection.execute(
+                f"CREATE INDEX CONCURRENTLY {name} ON {table(number)} "
+                "USING hnsw (vector vector_ip_ops)"
+            )
+        return True
+
+    # -- numbers --------------------------------------------------------------------------------
+
+    def categories(self) -> dict[str, int]:
+        """See the port."""
+        query = "SELECT category, count(*) FROM documents WHERE category > '' GROUP BY 1 ORDER BY 1"
+        with self._database.reading() as connection:
+            return dict(connection.execute(query).fetchall())
+
+    def stats(self) -> StoreStats:
+        """See the port."""
+        columns = ("author", "translator", "publisher", "year", "category", "description")
+        lists = ("keywords", "aliases")
+        parts = [f"avg((body::jsonb ->> '{name}' IS NOT NULL)::int)" for name in columns]
+        parts += [f"avg((jsonb_array_length(body::jsonb -> '{name}') > 0)::int)" for name in lists]
+        with self._database.reading() as connection:
+            query = f"SELECT count(*), {', '.join(parts)} FROM documents"
+            line = connection.execute(query).fetchone() or (0,)
+            now = generation(connection)
+            active = _active_space(connection)
+            number = space_number(connection, active) if active else None
+            indexed = has_index(connection, number) if number else False
+            server = connection.info.server_version
+        version = ".".join(map(str, self._database.pgvector or ())) or "none"
+        return StoreStats(
+            engine="postgres",
+            documents=line[0],
+            generation=now,
+            analyzer=self._analyzer.fingerprint,
+            coverage={
+                name: float(share or 0)
+                for name, share in zip((*columns, *lists), line[1:], strict=True)
+            },
+            vector_comparisons=sum(leg.comparisons for leg in self._legs.values()),
+            detail={
+                "server": server,
+                "pgvector": version,
+                "hnsw": "yes" if indexed else "no",
+                "warning": self._database.warning,
+            },
+        )
+
+    def close(self) -> None:
+        """See the port."""
+        self._database.close()
+
+    def _leg(self, space: Space, *, backfilling: bool) -> _Leg:
+        with self._database.reading() as connection:
+            active = _active_space(connection)
+            known = space_number(connection, space) is not None
+        if space != active and not (backfilling and known):
+            raise mismatch(space, active)
+        with self._legs_lock:
+            leg = self._legs.get(space.fingerprint)
+            if leg is None:
+                if self._pgvector:
+                    leg = ServerLeg(space, self._database)
+                else:
+                    leg = MatrixLeg(space, PostgresFeed(self._database))
+                self._legs[space.fingerprint] = leg
+            return leg
+
+
+def _next_generation(connection: Connection[Row]) -> int:
+    connection.execute("UPDATE meta SET value = (value::bigint + 1)::text WHERE key = 'generation'")
+    return generation(connection)
+
+
+def _active_space(connection: Connection[Row]) -> Space | None:
+    found = connection.execute("SELECT space FROM spaces WHERE state = 'active'").fetchone()
+    return from_space_body(found[0]) if found else None
+
+
+def _held_number(connection: Connection[Row], space: Space) -> int:
+    number = space_number(connection, space)
+    if number is None:
+        raise mismatch(space, _active_space(connection))
+    return number
+
+
+def _rows(connection: Connection[Row], ids: Sequence[str]) -> dict[str, tuple[int, str]]:
+    query = "SELECT id, row, digest FROM documents WHERE id = ANY(%s)"
+    found = connection.execute(query, (list(ids),))
+    return {id_: (row, digest) for id_, row, digest in found}
