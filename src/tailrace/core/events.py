@@ -100,19 +100,30 @@ Listener = Callable[[Event], None]
 
 
 class Events:
-    """Hands each event to every listener, in the order in which they subscribed."""
+    """Hands each event to every listener that asked for its kind, in the order in which they subscribed."""
 
     def __init__(self) -> None:
-        self._listeners: list[Listener] = []
+        self._subscribed: list[tuple[Listener, tuple[type[Event], ...]]] = []
+        self._listeners: dict[type[Event], list[Listener]] = {}
 
-    def subscribe(self, listener: Listener) -> None:
-        """Have `listener` called with every event from now on, in the thread that raised it."""
-        self._listeners.append(listener)
+    def subscribe(self, listener: Listener, *kinds: type[Event]) -> None:
+        """Have `listener` called with every event of these kinds from now on, in the thread that raised it.
+
+        Without kinds it is called with every event.
+        """
+        self._subscribed.append((listener, kinds or (Event,)))
+        self._listeners.clear()
 
     def emit(self, event: Event) -> None:
         """Tell everybody; never raises."""
-        for listener in self._listeners:
+        kind = type(event)
+        listeners = self._listeners.get(kind)
+        if listeners is None:
+            asked = self._subscribed
+            listeners = [listener for listener, kinds in asked if issubclass(kind, kinds)]
+            self._listeners[kind] = listeners
+        for listener in listeners:
             try:
                 listener(event)
             except Exception:
-                log.exception("a listener failed on %s", type(event).__name__)
+                log.exception("a listener failed on %s", kind.__name__)

@@ -25,9 +25,12 @@ class Stamps:
 
     def close(self, part: str, at: float) -> None:
         """Say that `part` ended at `at`; a moment before the last stamp counts as the last stamp."""
-        at = max(at, self._last)
-        self._parts[part] = self._parts.get(part, 0.0) + at - self._last
-        self._last = at
+        took = at - self._last
+        if took > 0.0:
+            self._last = at
+        else:
+            took = 0.0
+        self._parts[part] = self._parts.get(part, 0.0) + took
 
     def follow(self, other: "Stamps") -> None:
         """Append the parts of a chain that began where this one stands."""

@@ -7,8 +7,8 @@ import asyncio
 import contextlib
 import os
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
+from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from tailrace.models.cores import usable_cores
@@ -28,8 +28,9 @@ class InferenceThreads:
         if self.count < 1:
             raise ValueError("inference needs at least one thread")
         self._nice = nice
-        self._jobs: deque[Callable[[], None]] = deque()
-        self._changed = threading.Condition()
+        # The simple queue wakes a thread with one word to the kernel; a condition takes several.
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._entering = threading.Lock()
         self._closed = False
         self._threads = [
             threading.Thread(target=self._work, name=f"tailrace-infer-{n}", daemon=True)
@@ -84,31 +85,26 @@ class InferenceThreads:
 
     def close(self) -> None:
         """Finish what was submitted, then stop and join the threads."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
+        with self._entering:
+            if not self._closed:
+                self._closed = True
+                for _ in self._threads:
+                    self._jobs.put(None)
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join()
 
     def _submit(self, job: Callable[[], None]) -> None:
-        with self._changed:
+        with self._entering:
             if self._closed:
                 raise RuntimeError("the inference threads are closed")
-            self._jobs.append(job)
-            self._changed.notify()
+            self._jobs.put(job)
 
     def _work(self) -> None:
         # Refused in some sandboxes; then inference is merely less polite.
         with contextlib.suppress(OSError, AttributeError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._nice)
-        while True:
-            with self._changed:
-                while not self._jobs and not self._closed:
-                    self._changed.wait()
-                if not self._jobs:
-                    return
-                job = self._jobs.popleft()
+        while (job := self._jobs.get()) is not None:
             job()
             # The last job's texts and arrays must not live until the next job comes.
             del job

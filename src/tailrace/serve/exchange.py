@@ -18,6 +18,7 @@ from tailrace.core.clock import Clock
 from tailrace.core.errors import InputError, TailraceError
 from tailrace.core.work import Stamps
 from tailrace.serve.arrival import ARRIVED
+from tailrace.serve.connection import CALLER, Presence
 from tailrace.serve.problems import Answer, problem_answer
 from tailrace.wire.headers import SERVER_TIMING, X_DEADLINE_MS, server_timing
 
@@ -33,6 +34,23 @@ class CallerLeft(Exception):
     """The caller hung up before the answer was ready."""
 
 
+class Part:
+    """A block of code that is one part of a chain; a class, for it is entered often."""
+
+    __slots__ = ("_journey", "_name")
+
+    def __init__(self, journey: "Journey", name: str) -> None:
+        self._journey = journey
+        self._name = name
+
+    def __enter__(self) -> None:
+        """The part began where the one before it ended."""
+
+    def __exit__(self, *error: object) -> None:
+        """The part is over."""
+        self._journey.stamps.close(self._name, self._journey.clock.now())
+
+
 class Journey:
     """Work on its way through a lane, with the chain of its stamps; nobody in particular waits for it."""
 
@@ -41,13 +59,9 @@ class Journey:
         self.stamps = Stamps(clock.now() if start is None else start)
         self.caller = ""
 
-    @contextmanager
-    def part(self, name: str) -> Iterator[None]:
+    def part(self, name: str) -> Part:
         """Close the part `name` when the block ends, however it ends."""
-        try:
-            yield
-        finally:
-            self.stamps.close(name, self.clock.now())
+        return Part(self, name)
 
     async def unless_left(self, work: Awaitable[T]) -> T:
         """What comes of `work`: inside the house nobody hangs up."""
@@ -91,19 +105,38 @@ class Exchange(Journey):
         doing = asyncio.ensure_future(work)
         left = False
 
-        async def watch() -> None:
+        def leave() -> None:
             nonlocal left
-            while (await self.request.receive())["type"] != "http.disconnect":
-                pass
             left = doing.cancel()
 
-        watching = asyncio.ensure_future(watch())
         try:
-            return await doing
+            with self._minding(leave):
+                return await doing
         except asyncio.CancelledError:
             if left:
                 raise CallerLeft from None
             raise
+
+    @contextmanager
+    def _minding(self, leave: Callable[[], None]) -> Iterator[None]:
+        """Call `leave` if the caller hangs up within the block."""
+        presence: Presence | None = self.request.scope.get(CALLER)
+        if presence is not None:
+            presence.watch(leave)
+            try:
+                yield
+            finally:
+                presence.unwatch(leave)
+            return
+
+        async def watch() -> None:
+            while (await self.request.receive())["type"] != "http.disconnect":
+                pass
+            leave()
+
+        watching = asyncio.ensure_future(watch())
+        try:
+            yield
         finally:
             watching.cancel()
 

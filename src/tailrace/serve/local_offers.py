@@ -8,6 +8,7 @@ from pathlib import Path
 from tailrace.cache.memory import MemoryCache
 from tailrace.core.batch import BatchRule
 from tailrace.core.estimate import ServiceTime
+from tailrace.core.events import RunFinished
 from tailrace.core.lane import Lane
 from tailrace.core.slots import Slots
 from tailrace.models.calibration import TOKENS_DEFAULT, kept
@@ -122,7 +123,7 @@ class LocalOffers:
             recent_s=self.ready.recent_s,
             stuck_s=self.ready.stuck_s,
         )
-        self.around.events.subscribe(readiness)
+        self.around.events.subscribe(readiness, RunFinished)
         self.readiness.append(readiness)
         door = Door(offer.name, lane, offer.door.admission(), seats=offer.door.seats(4096))
         return ServedModel(

@@ -5,6 +5,7 @@ and alerts are checked against them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar, cast
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -42,6 +43,7 @@ REFUSALS = (
 )
 
 Reading = Mapping[tuple[str, ...], float]
+M = TypeVar("M", Counter, Histogram)
 
 
 class _Gauges(Collector):
@@ -64,6 +66,7 @@ class Metrics:
     def __init__(self, app: str, doors: Iterable[str], tickets: Iterable[str] = ()) -> None:
         self.app = app
         self.registry = CollectorRegistry()
+        self._series: dict[tuple[int | str, ...], Counter | Histogram] = {}
         self._gauges = _Gauges()
         self.registry.register(self._gauges)
         self.refused = self.counter("refused", "Refused before any waiting", "door", "reason")
@@ -117,23 +120,31 @@ class Metrics:
     def __call__(self, event: Event) -> None:
         """Take in one event."""
         match event:
-            case Refused(door=door, reason=reason):
-                self.refused.labels(door, reason).inc()
             case Settled(door=door):
-                self.answered.labels(door, event.outcome).inc()
-                self.waited.labels(door).observe(event.wait_s)
+                self._one(self.answered, door, event.outcome).inc()
+                self._one(self.waited, door).observe(event.wait_s)
                 if event.batch_size:
-                    self.inference.labels(door).observe(event.service_s)
+                    self._one(self.inference, door).observe(event.service_s)
+            case CacheLookup(door=door, hit=hit):
+                self._one(self.cache, door, "hit" if hit else "miss").inc()
+            case Refused(door=door, reason=reason):
+                self._one(self.refused, door, reason).inc()
             case RunStarted(doors=doors):
                 self.batch.observe(len(doors))
             case RunFinished(failed=failed):
-                self.runs.labels("failed" if failed else "done").inc()
-            case CacheLookup(door=door, hit=hit):
-                self.cache.labels(door, "hit" if hit else "miss").inc()
+                self._one(self.runs, "failed" if failed else "done").inc()
             case TicketMoved(after=after):
-                self.moved.labels(after).inc()
+                self._one(self.moved, after).inc()
             case ChildRestarted(reason=reason):
-                self.restarts.labels(reason).inc()
+                self._one(self.restarts, reason).inc()
+
+    def _one(self, family: M, *labels: str) -> M:
+        """One series of a family; the library's own way there costs more than the counting itself."""
+        key = (id(family), *labels)
+        found = self._series.get(key)
+        if found is None:
+            found = self._series[key] = family.labels(*labels)
+        return cast("M", found)
 
     def expose(self) -> bytes:
         """The text that Prometheus reads."""

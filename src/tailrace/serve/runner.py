@@ -3,15 +3,22 @@
 The port is taken before the model is loaded, so that a port in use is known at once.
 """
 
+import gc
 import socket
+import sys
 from collections.abc import Callable
 
 import uvicorn
 
 from tailrace.core.errors import TailraceError
 from tailrace.serve.arrival import App
+from tailrace.serve.connection import Connection
 
 BACKLOG = 2048
+GARBAGE_AFTER = 20_000
+"""New objects after which the collector looks for garbage: a request makes hundreds, and no cycles."""
+SWITCH_S = 0.0005
+"""How long one thread may keep the interpreter from another: the model's threads have work to begin."""
 
 
 class PortTaken(TailraceError):
@@ -65,10 +72,21 @@ def run(
     """Serve until SIGINT or SIGTERM; requests inside get `grace_s` seconds to end."""
     config = uvicorn.Config(
         app,
+        http=Connection,
+        ws="none",
         log_config=None,
         access_log=False,
         backlog=BACKLOG,
         server_header=False,
         timeout_graceful_shutdown=max(1, round(grace_s)),
     )
+    _at_ease()
     _Server(config, started, stopping).run(sockets=[listener])
+
+
+def _at_ease() -> None:
+    """Settle the interpreter into serving: what is loaded by now stays, and is no garbage."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE_AFTER)
+    sys.setswitchinterval(SWITCH_S)

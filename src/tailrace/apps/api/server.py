@@ -94,7 +94,7 @@ class ApiServer:
 
     def _listen(self) -> None:
         self.events.subscribe(self.metrics)
-        self.events.subscribe(self._notice)
+        self.events.subscribe(self._notice, Settled)
         self.metrics.gauge("waiting", "Work that waits, by model", ("model",), self._read_waiting)
         self.metrics.gauge(
             "lane_slots",

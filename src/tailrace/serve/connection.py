@@ -1,0 +1,95 @@
+"""uvicorn's connection with two habits changed: an answer is one write, and who hung up is told at once.
+
+Each write to a socket wakes whoever waits at its other end; head and body apart wake a client twice.
+And a request that must watch for its caller's leaving by `receive` needs a task of its own for that.
+Knows no request and no answer.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+CALLER = "tailrace.caller"
+"""Where a request's scope holds its `Presence`; other servers than ours have none."""
+HEAD = b"HTTP/1.1 "
+
+
+class Presence:
+    """Whether the caller is still there; whoever minds is told when it goes."""
+
+    __slots__ = ("_told", "gone")
+
+    def __init__(self) -> None:
+        self.gone = False
+        self._told: set[Callable[[], object]] = set()
+
+    def watch(self, tell: Callable[[], object]) -> None:
+        """Call `tell` once when the caller goes; at once where it is gone already."""
+        if self.gone:
+            tell()
+        else:
+            self._told.add(tell)
+
+    def unwatch(self, tell: Callable[[], object]) -> None:
+        """Do not call `tell` any more."""
+        self._told.discard(tell)
+
+    def leave(self) -> None:
+        """The caller is gone."""
+        self.gone = True
+        told, self._told = self._told, set()
+        for tell in told:
+            tell()
+
+
+class _OneWrite:
+    """A transport that keeps the head of an answer back until its body, or the loop's next turn."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._head = b""
+
+    def write(self, data: bytes) -> None:
+        """Write `data`, after what was kept back."""
+        if self._head:
+            data, self._head = self._head + data, b""
+        elif data.startswith(HEAD):
+            self._head = data
+            self._loop.call_soon(self._flush)
+            return
+        self._transport.write(data)
+
+    def close(self) -> None:
+        """Write what was kept back, then close."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._head:
+            data, self._head = self._head, b""
+            self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class Connection(HttpToolsProtocol):
+    """One connection of a caller."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin with a caller who is there."""
+        self._presence = Presence()
+        super().connection_made(_OneWrite(transport, self.loop))  # type: ignore[arg-type]
+
+    def on_headers_complete(self) -> None:
+        """A request begins: it may ask whether its caller is there."""
+        super().on_headers_complete()
+        self.scope[CALLER] = self._presence  # type: ignore[typeddict-unknown-key]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The caller is gone."""
+        super().connection_lost(exc)
+        self._presence.leave()
