@@ -87,7 +87,7 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """A request begins: it may ask whether its caller is there."""
         super().on_headers_complete()
-        self.scope[CALLER] = self._presence  # type: ignore[typeddict-unknown-key]
+        self.scope[CALLER] = self._presence  # type: ignore[literal-required]
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The caller is gone."""

@@ -66,7 +66,7 @@ class Metrics:
     def __init__(self, app: str, doors: Iterable[str], tickets: Iterable[str] = ()) -> None:
         self.app = app
         self.registry = CollectorRegistry()
-        self._series: dict[tuple[int | str, ...], Counter | Histogram] = {}
+        self._series: dict[tuple[object, ...], Counter | Histogram] = {}
         self._gauges = _Gauges()
         self.registry.register(self._gauges)
         self.refused = self.counter("refused", "Refused before any waiting", "door", "reason")
