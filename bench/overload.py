@@ -21,6 +21,7 @@ WORDS = (120, 120)
 """A passage of some 125 tokens: an embedding server's usual load."""
 DEADLINE_S = 1.0
 TIMES = (2, 5, 10)
+PARTS = ("obedient", *(f"{n}x" for n in TIMES), "fair", "livez", "memory")
 AT_THE_DOOR = {"deadline-infeasible", "lane-full", "rate-limited", "memory-pressure", "draining"}
 Scenario = Callable[[Server], Awaitable[list[Figure]]]
 KEYS = {"fair": "key-of-the-fair-one", "heavy": "key-of-the-heavy-one"}
@@ -166,12 +167,14 @@ async def measure(arguments: argparse.Namespace) -> list[Figure]:
         keys.write_text("".join(f"{name}:{key}\n" for name, key in KEYS.items()))
         scenarios: list[tuple[str, Scenario]] = [
             ("obedient", lambda server: obedient(server, 3)),
-            *((f"{n} x", partial(offered, times=n, seconds=arguments.seconds)) for n in TIMES),
+            *((f"{n}x", partial(offered, times=n, seconds=arguments.seconds)) for n in TIMES),
             ("fair", lambda server: fair(server, arguments.seconds)),
             ("livez", lambda server: livez(server, min(15.0, arguments.seconds))),
             ("memory", lambda server: memory(server, arguments.requests)),
         ]
         for name, scenario in scenarios:
+            if arguments.only and name not in arguments.only:
+                continue
             print(f"{name} ...", flush=True)
             # A server of its own: what it promised one crowd must not weigh on the next.
             async with api([EMBEDDER], keys={"file": str(keys)}) as server:
@@ -186,10 +189,13 @@ def main() -> None:
     """Measure, print, keep."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20.0, help="of each overload")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="these parts; nothing is kept")
     parser.add_argument("--requests", type=int, default=3000, help="of the memory run")
     arguments = parser.parse_args()
     machine = fingerprint()
     figures = asyncio.run(measure(arguments))
+    if arguments.only:
+        return
     command = f"make bench-overload ({arguments.seconds:g} s each, {arguments.requests} requests)"
     keep("overload", "More than it can do", figures, machine, command)
 

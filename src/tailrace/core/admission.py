@@ -8,7 +8,7 @@ policies. The lane enforces the latest start.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tailrace.core.errors import Rejected
 from tailrace.core.events import Settled
@@ -45,6 +45,14 @@ class Policy(Protocol):
         """Learn from what became of admitted work."""
 
 
+@runtime_checkable
+class Foreseeing(Protocol):
+    """A policy that can tell from an estimate of the work what it will say, and counts nothing by it."""
+
+    def foresee(self, work: Work, view: LaneView) -> None:
+        """Raise what `admit` would; `work` and `view` are no more than estimates."""
+
+
 class AllOf:
     """Several policies as one: every one is asked, all must agree, the earliest latest start counts.
 
@@ -54,6 +62,12 @@ class AllOf:
 
     def __init__(self, policies: Sequence[Policy] = ()) -> None:
         self.policies = tuple(policies)
+        self._foreseeing = [policy for policy in policies if isinstance(policy, Foreseeing)]
+
+    def foresee(self, work: Work, view: LaneView) -> None:
+        """Raise what some policy is going to say, before it is known what exactly the work costs."""
+        for policy in self._foreseeing:
+            policy.foresee(work, view)
 
     def admit(self, work: Work, view: LaneView) -> float:
         """The earliest latest start, or the refusal with the longest pause."""

@@ -30,8 +30,14 @@ class BatchRule:
             return max(work.cost for work in members) * len(members)
         return sum(work.cost for work in members)
 
-    def companions(self, members: Sequence[Work], waiting: Iterable[Work]) -> list[Work]:
-        """The waiting work that joins `members` (at least one); as many as the bounds allow."""
+    def companions(
+        self, members: Sequence[Work], waiting: Iterable[Work], cost_max: float = inf
+    ) -> list[Work]:
+        """The waiting work that joins `members` (at least one); as many as the bounds allow.
+
+        `cost_max` is a bound for this run alone.
+        """
+        cost_max = min(cost_max, self.cost_max)
         first = members[0]
         if first.batch_key is None or len(members) >= self.items_max:
             return []
@@ -42,7 +48,7 @@ class BatchRule:
         for work in alike:
             if len(together) >= self.items_max:
                 break
-            if self.cost([*together, work]) <= self.cost_max:
+            if self.cost([*together, work]) <= cost_max:
                 together.append(work)
         return together[len(members) :]
 

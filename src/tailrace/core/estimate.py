@@ -6,6 +6,7 @@ the start is found by list scheduling, as if the lane were played forward.
 
 import heapq
 from collections.abc import Iterable, Sequence
+from math import inf
 
 RESIDUAL_FLOOR = 0.25
 """A run that outlasts its estimate is expected to need this share of it more."""
@@ -70,6 +71,11 @@ class ServiceTime:
         """What a run of `cost` is expected to take."""
         a, b = self.fit()
         return a + b * cost
+
+    def affords(self, seconds: float) -> float:
+        """The cost of the largest run that is expected to end within `seconds`; may be negative."""
+        a, b = self.fit()
+        return (seconds - a) / b if b > 0.0 else inf
 
 
 def residual_s(expected_s: float, elapsed_s: float) -> float:

@@ -182,6 +182,8 @@ class Lane:
         piece = cost if work is None else work.cost / work.items
         shared = 1 if work is None or work.batch_key is None else self.batch.usual_items(piece)
         run_s = self.service.seconds(piece * shared)
+        # Work that waits is not run alone: by its turn it has company, and lasts as long as that.
+        company = min(shared, 1 + len(self._waiting))
         # What comes as many pieces is run on all slots, and in as many runs as it takes.
         rounds = 1 if work is None else ceil(work.items / shared / self.slots)
         return LaneView(
@@ -190,7 +192,11 @@ class Lane:
             running=self.running,
             free=0 if self.paused_s else max(0, self._slots - len(self._batches)),
             start_in_s=start_in_s(self.free_in_s(), self.ahead_s(work)),
-            service_s=self.service.seconds(cost) if rounds == 1 else rounds * run_s,
+            service_s=(
+                self.service.seconds(max(cost, piece * company))
+                if rounds == 1
+                else rounds * run_s
+            ),
             pace_s=run_s / shared / self.slots,
             paused_s=self.paused_s,
         )
@@ -375,7 +381,9 @@ class Lane:
             near = islice(self._waiting, LOOKAHEAD)
             seats = {id(seat.work): seat for seat in near if seat.latest_start >= now}
             line = [seat.work for seat in seats.values()]
-            for work in self.batch.companions(batch.works(), line):
+            # Company must not make those late whose turn it is.
+            in_time = self.service.affords(min(w.deadline for w in batch.works()) - now)
+            for work in self.batch.companions(batch.works(), line, in_time):
                 self._board(batch, seats[id(work)])
         batch.expected_s = self.service.seconds(self.batch.cost(batch.works()))
         closes = min(batch.closes_at, *(seat.latest_start for seat in batch.members))

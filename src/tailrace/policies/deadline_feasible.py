@@ -40,5 +40,9 @@ class DeadlineFeasible:
             raise refusal
         return work.deadline - service_s
 
+    def foresee(self, work: Work, view: LaneView) -> None:
+        """The same by an estimate: late is late, whatever the work costs to the token."""
+        self.admit(work, view)
+
     def observe(self, settled: Settled) -> None:
         """Nothing to learn: the lane's estimate is the memory."""

@@ -74,7 +74,7 @@ class ServedEmbedder:
             TailraceError: as ServedModel.answer.
 
         """
-        items = await self._items(exchange, texts, prompt, left=left)
+        items = await self._items(exchange, texts, terms, prompt, left=left)
         answered = await self.served.answer(exchange, items, terms)
         vectors = unit(self.served.name, answered.values, dimensions, normalize=normalize)
         return Embedded(vectors, answered)
@@ -100,27 +100,33 @@ class ServedEmbedder:
                 f"The graph of {self.served.name} has no output last_hidden_state, so there are no "
                 "vectors by token; export the model with it."
             )
-        items = await self._items(exchange, texts, prompt, left=left, kind=PIECEWISE)
+        items = await self._items(exchange, texts, terms, prompt, left=left, kind=PIECEWISE)
         return await self.served.answer(exchange, items, terms)
 
     async def _items(
         self,
         exchange: Journey,
         texts: Sequence[str],
+        terms: Terms,
         prompt: str | None,
         *,
         left: bool,
         kind: str = POOLED,
     ) -> list[Item]:
         prompt = self.default_prompt if prompt is None else prompt
+        characters = sum(map(len, texts))
+        self.served.foresee(exchange, texts, characters, terms)
 
         def tokenize() -> list[Item]:
             return [Item(self.model.tokens(text, prompt=prompt, left=left), kind) for text in texts]
 
         with exchange.part("tokenize"):
-            if sum(map(len, texts)) <= INLINE_CHARS:
-                return tokenize()
-            return await exchange.unless_left(self.threads.call(tokenize))
+            if characters <= INLINE_CHARS:
+                items = tokenize()
+            else:
+                items = await exchange.unless_left(self.threads.call(tokenize))
+            self.served.foresight.read(texts, characters, sum(item.cost for item in items))
+        return items
 
 
 def unit(

@@ -81,7 +81,8 @@ class ServedReranker:
                 for text in texts
             ]
 
-        return await self._score(exchange, tokenize, len(query) + sum(map(len, texts)), terms)
+        pairs = [(query, text) for text in texts]
+        return await self._score(exchange, tokenize, pairs, terms)
 
     async def score(
         self,
@@ -102,7 +103,7 @@ class ServedReranker:
                 made.append(self.model.fit(query, text, text_first=text_first, left=left))
             return made
 
-        return await self._score(exchange, tokenize, sum(len(a) + len(b) for a, b in pairs), terms)
+        return await self._score(exchange, tokenize, pairs, terms)
 
     async def classify(
         self, exchange: Exchange, texts: Sequence[str], terms: Terms, *, left: bool = False
@@ -128,19 +129,23 @@ class ServedReranker:
                 for query in queries
             ]
 
-        return await self._score(exchange, tokenize, sum(map(len, texts)), terms)
+        pairs = [(label, text) for text in texts for label in self.labels]
+        return await self._score(exchange, tokenize, pairs, terms)
 
     async def _score(
         self,
         exchange: Exchange,
         tokenize: Callable[[], list[Tokens]],
-        characters: int,
+        pairs: Sequence[tuple[str, str]],
         terms: Terms,
     ) -> Scored:
+        characters = sum(len(first) + len(second) for first, second in pairs)
+        self.served.foresee(exchange, pairs, characters, terms)
         with exchange.part("tokenize"):
             if characters <= INLINE_CHARS:
                 made = tokenize()
             else:
                 made = await exchange.unless_left(self.threads.call(tokenize))
+            self.served.foresight.read(pairs, characters, sum(len(pair.ids) for pair in made))
         answered = await self.served.answer(exchange, [Item(tokens) for tokens in made], terms)
         return Scored(np.asarray(answered.values, np.float32).reshape(len(made)), answered)

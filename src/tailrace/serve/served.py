@@ -14,6 +14,7 @@ import numpy as np
 
 from tailrace.cache.flights import Flights
 from tailrace.cache.port import Cache
+from tailrace.core.admission import LaneView
 from tailrace.core.clock import Clock
 from tailrace.core.errors import InputError, LaneFull, TailraceError
 from tailrace.core.events import CacheLookup, Refused
@@ -25,6 +26,7 @@ from tailrace.models.threads import InferenceThreads
 from tailrace.models.tokens import Tokens
 from tailrace.serve.doors import Door
 from tailrace.serve.exchange import Journey
+from tailrace.serve.foresight import Foresight
 
 POOLED = "pooled"
 PIECEWISE = "piecewise"
@@ -161,6 +163,7 @@ class ServedModel:
         self.door = door
         self.cache = cache
         self.flights = Flights()
+        self.foresight = Foresight()
         self._clock = clock
         self._bulk_yields = bulk_yields
 
@@ -200,6 +203,34 @@ class ServedModel:
             batch_size=max((work.batch_size for work in works), default=0),
         )
 
+    def foresee(
+        self, exchange: Journey, texts: Sequence[Hashable], characters: int, terms: Terms
+    ) -> None:
+        """Refuse, before its texts are read, what is going to be refused whatever they say.
+
+        Texts that were here before pass: their answers may be known, or under way.
+
+        Raises:
+            Rejected: not admitted.
+
+        """
+        if terms.deadline == inf or self.foresight.seen(texts):
+            return
+        whole = self._work(Stamps(exchange.clock.now()), self.foresight.tokens(characters), terms)
+        whole.items = len(texts)
+        view = self.lane.view(whole)
+        try:
+            self.door.admission.foresee(whole, view)
+        except TailraceError as refusal:
+            self._refused(exchange, refusal, view)
+            raise
+
+    def _refused(self, exchange: Journey, refusal: TailraceError, view: LaneView) -> None:
+        """A refusal is told when to come back, and counted."""
+        exchange.stamps.close("admit", exchange.clock.now())
+        refusal.back_s = self.door.refuse(refusal, view)
+        self.lane.events.emit(Refused(self.lane.name, self.door.name, refusal.code))
+
     def _key(self, item: Input) -> tuple[str, Hashable]:
         return (self.info.fingerprint, item.key)
 
@@ -224,9 +255,7 @@ class ServedModel:
             if self.lane.waiting + len(new) > self.lane.waiting_max:
                 raise LaneFull(f"This needs {len(new)} seats of {self.lane.waiting_max}.")
         except TailraceError as refusal:
-            exchange.stamps.close("admit", exchange.clock.now())
-            refusal.back_s = self.door.refuse(refusal, view)
-            self.lane.events.emit(Refused(self.lane.name, self.door.name, refusal.code))
+            self._refused(exchange, refusal, view)
             raise
         futures = []
         for i in missing:
