@@ -27,7 +27,7 @@ from tailrace.models.session import Session
 from tailrace.models.threads import InferenceThreads
 from tailrace.models.tokens import TextTokens, Tokens, load_tokenizer
 from tailrace.serve.local_offers import Opening
-from tailrace.serve.runner import bind
+from tailrace.serve.runner import bind, served_by_uvicorn
 from tailrace.serve.settings import load
 
 E5 = "multilingual-e5-small"
@@ -145,13 +145,7 @@ def serving_api(opening: Opening | None = None, **more: Any) -> Iterator[Api]:
     overrides = {name.replace("__", "."): value for name, value in more.items()}
     server = ApiServer(load(ApiSettings, environ={}, overrides=overrides), silent, opening=opening)
     listener = bind("127.0.0.1", 0)
-    config = uvicorn.Config(
-        api_app(server),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=5,
-    )
+    config = served_by_uvicorn(api_app(server), 5)
     running = uvicorn.Server(config)
     started = threading.Event()
     api = Api(f"http://127.0.0.1:{listener.getsockname()[1]}", server, None)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from tailrace.apps.books.app import books_app
 from tailrace.apps.books.server import BooksServer
 from tailrace.apps.books.settings import BooksSettings
 from tailrace.models.open import silent
-from tailrace.serve.runner import bind
+from tailrace.serve.runner import bind, served_by_uvicorn
 from tailrace.serve.settings import load
 
 
@@ -80,13 +80,7 @@ def serving_books(file: Path, **more: Any) -> Iterator[Shop]:
     settings = load(BooksSettings, environ={}, overrides={"store.path": str(file), **overrides})
     server = BooksServer(settings, silent)
     listener = bind("127.0.0.1", 0)
-    config = uvicorn.Config(
-        books_app(server),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=5,
-    )
+    config = served_by_uvicorn(books_app(server), 5)
     running = uvicorn.Server(config)
     started = threading.Event()
     shop = Shop(f"http://127.0.0.1:{listener.getsockname()[1]}", server, None)  # type: ignore[arg-type]

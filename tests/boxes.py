@@ -27,7 +27,7 @@ from tailrace.core.estimate import ServiceTime
 from tailrace.models.child import ChildModel
 from tailrace.models.fake import FakeCrossEncoder
 from tailrace.models.threads import InferenceThreads
-from tailrace.serve.runner import bind
+from tailrace.serve.runner import bind, served_by_uvicorn
 from tailrace.serve.settings import load
 from tailrace.wire.headers import TOTAL, parse_server_timing
 
@@ -167,13 +167,7 @@ def serving(
     box, threads = make_box(settings, model, service_s=seconds or 0.01, child_limit=child_limit)
     stream = event_stream(box)
     listener = bind("127.0.0.1", 0)
-    config = uvicorn.Config(
-        review_app(box, stream),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=5,
-    )
+    config = served_by_uvicorn(review_app(box, stream), 5)
     server = uvicorn.Server(config)
     started = threading.Event()
     served = Served(f"http://127.0.0.1:{listener.getsockname()[1]}", box, model, None)  # type: ignore[arg-type]

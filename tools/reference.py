@@ -81,6 +81,7 @@ BOUNDING_CONSTANTS = (
         "characters of a caller's name that count",
     ),
     ("tailrace.serve.arrival", "HEADER_BYTES_MAX", "bytes of a request's headers"),
+    ("tailrace.serve.foresight", "TEXTS_SEEN_MAX", "texts that are known to have been read"),
     ("tailrace.serve.body", "BODY_S_MAX", "seconds in which a body must have come"),
     ("tailrace.core.lane", "PLANNED_MAX", "waiting work that estimates plan run by run"),
     ("tailrace.core.lane", "PLANNED_PADDED_MAX", "the same where runs are padded to the longest"),

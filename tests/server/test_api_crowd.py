@@ -1,5 +1,6 @@
 """More work than a model can do: refusals in every dialect's own words, with a time to come back."""
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from matrix import need
 
-from apis import RUN_S, Api, opened, serving_api, slow_embedder
+from apis import RUN_S, Api, fresh, opened, serving_api, slow_embedder
 from tailrace.serve.local_offers import Opening
 
 
@@ -153,3 +154,21 @@ def test_without_a_key_each_dialect_says_so_in_its_own_words(
             assert answer.status_code == 200
         assert api.get("/info").status_code == 401
         assert api.get("/health").status_code == 200
+
+
+@pytest.mark.model
+def test_an_answer_that_is_known_is_given_to_a_caller_in_any_hurry(api: Api):
+    text = " ".join(fresh())
+    assert api.post("/v1/embeddings", {"input": text}).status_code == 200
+    hurried = {"X-Deadline-Ms": "0.001"}
+    assert api.post("/v1/embeddings", {"input": text}, headers=hurried).status_code == 200
+    assert api.post("/v1/embeddings", {"input": f"{text} b"}, headers=hurried).status_code == 503
+
+
+def test_head_and_body_of_an_answer_arrive_together(slow: Api):
+    with socket.create_connection(("127.0.0.1", slow.port)) as wire:
+        for _ in range(50):
+            wire.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+            head, _, body = wire.recv(65536).partition(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200")
+            assert body == b'{"alive":true}'

@@ -250,3 +250,80 @@ def test_deadlines_that_are_absurdly_far_or_long_past_do_no_harm() -> None:
         return [type(end).__name__ for end in ends]
 
     assert run_virtual(main) == ["str", "str", "QueueTimeout", "QueueTimeout"]
+
+
+def padded(clock: VirtualLoop, model: Steady | None = None, **more: Any) -> Lane:
+    """A lane whose runs take a tenth of a second and a hundredth for every token, and know it."""
+    service = ServiceTime()
+    for cost in (10.0, 40.0) * 8:
+        service.learn(cost, 0.1 + cost / 100)
+    rule = BatchRule(items_max=4, cost_max=40.0, padded=True)
+    run = model or Steady()
+    return Lane("e5", run, clock=clock, batch=rule, service=service, **more)
+
+
+def tokens(clock: VirtualLoop, count: float, **more: Any) -> Work:
+    return work(clock, cost=count, batch_key="pooled", **more)
+
+
+def test_work_that_will_have_company_is_expected_to_take_as_long_as_the_company() -> None:
+    async def main(clock: VirtualLoop) -> list[float]:
+        lane = padded(clock)
+        seen = [lane.view(tokens(clock, 10.0)).service_s]
+        for _ in range(6):
+            lane.submit(tokens(clock, 10.0))
+            seen.append(lane.view(tokens(clock, 10.0)).service_s)
+        await lane.drain()
+        return seen
+
+    # Alone at first; then with as many as wait; never with more than fit into one run.
+    alone, one, two, three, *rest = run_virtual(main)
+    assert [alone, one] == pytest.approx([0.2, 0.2])
+    assert [two, three] == pytest.approx([0.3, 0.4])
+    assert rest == pytest.approx([0.5, 0.5, 0.5])
+
+
+def test_company_never_makes_those_late_whose_turn_it_is() -> None:
+    class Sizes(Steady):
+        def __init__(self) -> None:
+            super().__init__()
+            self.sizes: list[int] = []
+
+        async def __call__(self, payloads: Sequence[Any], run: Run) -> list[Any]:
+            self.sizes.append(len(payloads))
+            await asyncio.sleep(0.1 + len(payloads) / 10)
+            return list(payloads)
+
+    async def main(clock: VirtualLoop) -> tuple[list[int], list[str]]:
+        model = Sizes()
+        lane = padded(clock, model)
+        first = lane.submit(tokens(clock, 10.0))
+        hurried = lane.submit(tokens(clock, 10.0, deadline=clock.now() + 0.55))
+        others = [lane.submit(tokens(clock, 10.0)) for _ in range(3)]
+        ends = await asyncio.gather(first, hurried, *others, return_exceptions=True)
+        return model.sizes, [type(end).__name__ for end in ends]
+
+    sizes, ends = run_virtual(main)
+    # The hurried one has 0.35 s when its turn comes: room for itself and one more, not for three.
+    assert sizes == [1, 2, 2]
+    assert ends == ["str"] * 5
+
+
+def test_the_next_run_starts_before_the_answers_of_the_last_are_handed_out() -> None:
+    async def main(clock: VirtualLoop) -> list[str]:
+        events, seen = watched()
+        lane = Lane("review", Steady(), clock=clock, events=events)
+        await asyncio.gather(*(lane.do(work(clock)) for _ in range(2)))
+        return [type(event).__name__ for event in seen]
+
+    told = run_virtual(main)
+    assert told == [
+        "Admitted",
+        "RunStarted",
+        "Admitted",
+        "RunFinished",
+        "RunStarted",
+        "Settled",
+        "RunFinished",
+        "Settled",
+    ]

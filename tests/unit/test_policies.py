@@ -247,3 +247,13 @@ class TestAllOf:
                     verdict.append((refusal.code, str(refusal), refusal.retry_after_s))
             verdicts.add(tuple(verdict))
         assert len(verdicts) == 1
+
+
+def test_what_is_foreseen_to_be_late_is_refused_as_at_the_door_and_nothing_is_counted() -> None:
+    rate = RateLimit(per_second=1.0, burst=1)
+    both = AllOf([DeadlineFeasible(), rate])
+    for _ in range(3):
+        both.foresee(work(deadline=105.0), view(service_s=1.5))
+    with pytest.raises(Infeasible):
+        both.foresee(work(deadline=100.5), view(service_s=1.5))
+    both.admit(work(deadline=105.0), view(service_s=1.5))

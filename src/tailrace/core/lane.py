@@ -193,9 +193,7 @@ class Lane:
             free=0 if self.paused_s else max(0, self._slots - len(self._batches)),
             start_in_s=start_in_s(self.free_in_s(), self.ahead_s(work)),
             service_s=(
-                self.service.seconds(max(cost, piece * company))
-                if rounds == 1
-                else rounds * run_s
+                self.service.seconds(max(cost, piece * company)) if rounds == 1 else rounds * run_s
             ),
             pace_s=run_s / shared / self.slots,
             paused_s=self.paused_s,

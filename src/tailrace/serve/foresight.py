@@ -1,11 +1,11 @@
-"""What can be said of a request before its texts are read: how many tokens they will be, whether they are new.
+"""What can be said of a request before its texts are read: how many tokens, and whether they are new.
 
 Reading a text costs more than refusing it. Knows no lane and no policy.
 """
 
 from collections.abc import Hashable, Iterable
 
-TEXTS_REMEMBERED = 20_000
+TEXTS_SEEN_MAX = 20_000
 """Texts that are known to have been here; of others the answer cannot be known already."""
 NEWEST = 0.05
 """The share of the newest text in the tokens that a character makes."""
@@ -24,7 +24,7 @@ class Foresight:
         """These texts were read and made so many tokens."""
         for text in texts:
             self._seen[hash(text)] = None
-        while len(self._seen) > TEXTS_REMEMBERED:
+        while len(self._seen) > TEXTS_SEEN_MAX:
             del self._seen[next(iter(self._seen))]
         if characters:
             newest = tokens / characters

@@ -61,16 +61,9 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def run(
-    app: App,
-    listener: socket.socket,
-    *,
-    grace_s: float,
-    started: Callable[[], None],
-    stopping: Callable[[], None],
-) -> None:
-    """Serve until SIGINT or SIGTERM; requests inside get `grace_s` seconds to end."""
-    config = uvicorn.Config(
+def served_by_uvicorn(app: App, grace_s: float) -> uvicorn.Config:
+    """How an application is served; requests inside get `grace_s` seconds to end."""
+    return uvicorn.Config(
         app,
         http=Connection,
         ws="none",
@@ -80,8 +73,19 @@ def run(
         server_header=False,
         timeout_graceful_shutdown=max(1, round(grace_s)),
     )
+
+
+def run(
+    app: App,
+    listener: socket.socket,
+    *,
+    grace_s: float,
+    started: Callable[[], None],
+    stopping: Callable[[], None],
+) -> None:
+    """Serve until SIGINT or SIGTERM; requests inside get `grace_s` seconds to end."""
     _at_ease()
-    _Server(config, started, stopping).run(sockets=[listener])
+    _Server(served_by_uvicorn(app, grace_s), started, stopping).run(sockets=[listener])
 
 
 def _at_ease() -> None:
