@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-overload bench-peers train-smoke clean
+.PHONY: help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-overload bench-peers bench-whatif train-smoke clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -53,6 +53,9 @@ docs: setup ## rewrite the reference pages that are generated from the code
 
 bench-doors: setup ## what the four doors do with a crowd; writes bench/results/DATE/doors.md
 	@$(BIN)/python bench/doors.py
+
+bench-whatif: setup ## predictions beside the runs that came; writes bench/results/DATE/whatif.md
+	@$(BIN)/python bench/whatif.py
 
 bench-peers: setup ## other servers beside ours, each in a venv of its own; choose: PEERS="tailrace mosec"
 	@$(BIN)/python bench/peers.py $(PEERS)

@@ -101,6 +101,16 @@ BOUNDING_CONSTANTS = (
         "waiting in a replay of a line without a known bound",
     ),
     ("tailrace.simulate.forecast", "REQUESTS_MAX", "requests replayed for one prediction"),
+    (
+        "tailrace.bench.bottleneck.server",
+        "BODY_BYTES_MAX",
+        "bytes of a request to a place of `tailrace demo bottleneck`",
+    ),
+    (
+        "tailrace.bench.bottleneck.way",
+        "HELD_MAX",
+        "bytes on their way to such a place, in one direction, before reading stops",
+    ),
     ("tailrace.latency.prediction", "KEPT_MAX", "kept predictions that past errors are taken from"),
     ("tailrace.latency.http1", "HEAD_BYTES_MAX", "bytes of the head of an answer that is measured"),
     ("tailrace.latency.http1", "BODY_BYTES_MAX", "bytes of its body"),

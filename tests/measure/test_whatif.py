@@ -100,7 +100,7 @@ def test_a_prediction_is_kept_and_judged_by_the_run_that_comes(tmp_path):
 
 
 def test_a_near_but_slow_place_loses_to_the_callers_limit_and_says_so(tmp_path):
-    run = keep_run(tmp_path, "far", far_and_shared(), timeout_s=1.5)
+    run = keep_run(tmp_path, "far", far_and_shared(), load={"timeout": "1.5s"})
     words = ("--set", "net=25ms", "--set", "dedicated", "--set", "speed=0.03x")
     result = call(run, *words)
     assert result.exit_code == 0, result.output

@@ -10,6 +10,7 @@ from tailrace.cli.books import app as books
 from tailrace.cli.burst import burst
 from tailrace.cli.calibrate import calibrate
 from tailrace.cli.console import err
+from tailrace.cli.demo import app as demo
 from tailrace.cli.models import app as models
 from tailrace.cli.runs import app as runs
 from tailrace.cli.serve import serve
@@ -30,6 +31,7 @@ app.command()(burst)
 app.add_typer(books, name="books")
 app.add_typer(models, name="models")
 app.add_typer(runs, name="runs")
+app.add_typer(demo, name="demo")
 app.add_typer(whatif, name="whatif")
 
 

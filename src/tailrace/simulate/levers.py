@@ -97,16 +97,17 @@ def _parts(text: str) -> tuple[float, str]:
     return float(found[1]), found[2]
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """Read "1500ms" or "1.5s"; raises ValueError or KeyError."""
     number, unit = _parts(text)
     return number * {"ms": 0.001, "s": 1.0}[unit]
 
 
 def _positive_seconds(text: str) -> float:
-    seconds = _seconds(text)
-    if seconds <= 0:
+    found = seconds(text)
+    if found <= 0:
         raise ValueError(text)
-    return seconds
+    return found
 
 
 def _factor(text: str) -> float:
@@ -158,8 +159,8 @@ def _bare(text: str) -> bool:
     raise ValueError(text)
 
 
-def _in_ms(seconds: float) -> str:
-    return f"{seconds * 1000:g}ms"
+def _in_ms(value_s: float) -> str:
+    return f"{value_s * 1000:g}ms"
 
 
 def _in_percent(share: float) -> str:
@@ -167,14 +168,14 @@ def _in_percent(share: float) -> str:
 
 
 KNOWN: dict[str, _Lever] = {
-    "net": _Lever("net_ms", "12ms", lambda text: _seconds(text) * 1000, lambda ms: f"{ms:g}ms"),
+    "net": _Lever("net_ms", "12ms", lambda text: seconds(text) * 1000, lambda ms: f"{ms:g}ms"),
     "dedicated": _Lever("dedicated", "", _bare, str, bare=True),
     "speed": _Lever("speed", "2x", _factor, lambda x: f"{x:g}x"),
     "servers": _Lever("servers", "2", _count(1), str),
     "door": _Lever("door", "|".join(DOORS), _door, str),
     "seats": _Lever("seats", "4", _count(0), str),
     "queue-timeout": _Lever("queue_timeout_s", "15s", _positive_seconds, lambda s: f"{s:g}s"),
-    "window": _Lever("window_s", "25ms", _seconds, _in_ms),
+    "window": _Lever("window_s", "25ms", seconds, _in_ms),
     "batch": _Lever("batch", "8", _count(1), str),
     "reasoning": _Lever("reasoning_off", "off", _off, lambda _: "off"),
     "output-cap": _Lever(

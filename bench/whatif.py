@@ -1,0 +1,175 @@
+"""What-if against what came: `make bench-whatif`, some five minutes.
+
+A box of the product with scripted service times behind a real server; calibrated at one door and one rate,
+then predicted, then measured for real with fresh arrivals: another rate, another door, and how much it can
+answer at most.
+"""
+
+import argparse
+import asyncio
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from figures import Figure, keep
+from machine import fingerprint
+
+from tailrace.cli.foretelling import Measured, foretell, open_measured
+from tailrace.latency.exchange import now_ns
+from tailrace.latency.measure import Moment, measure
+from tailrace.latency.pool import Pool
+from tailrace.latency.prediction import Score, score
+from tailrace.latency.runs import Head, Load, Run, RunWriter, open_run
+from tailrace.latency.targets.doors import door
+from tailrace.simulate.levers import parse
+from tailrace.wire.record import Row
+
+A_MS, B_MS, SPREAD = 8.0, 12.0, 0.3
+ALONE_S = (A_MS + B_MS) / 1000
+BASE_USE = 0.5
+"""Use of the lane while it is calibrated."""
+CASES: dict[str, tuple[str, float]] = {
+    "limited, 1.5 x the rate": ("limited", 1.5),
+    "limited to batched, 1.6 x the rate": ("batched", 1.6),
+    "alone to queue, 1.4 x the rate": ("queue", 1.4),
+}
+SATURATION_TARGET = 0.10
+
+
+@contextmanager
+def box() -> Iterator[str]:
+    """The scripted box's API."""
+    command = [sys.executable, str(Path(__file__).parent / "scripted_box.py")]
+    command += [str(A_MS), str(B_MS), str(SPREAD), "lane.waiting_max=500"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip() + "/api"
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(20)
+
+
+async def load(url: str, name: str, rate: float, seconds: float, seed: int) -> list[Row]:
+    """Poisson arrivals at one door; intended starts kept."""
+    chance, starts, at = random.Random(seed), [], 0.0
+    while (at := at + chance.expovariate(rate)) < seconds:
+        starts.append(at)
+    target = door(url, name, [f"{name} {seed} {number}" for number in range(len(starts))])
+    async with Pool() as pool:
+        await pool.warm(url, 8)
+        began = now_ns() + 50_000_000
+
+        async def one(number: int, at_s: float) -> Row:
+            meant = began + round(at_s * 1e9)
+            await asyncio.sleep(max(0.0, (meant - now_ns()) / 1e9))
+            phase = "steady" if at_s > seconds * 0.05 else "warm-up"
+            moment = Moment(meant, at_s, time.time(), phase)
+            return await measure(pool, target, number, moment, timeout_s=30.0)
+
+        return list(await asyncio.gather(*(one(n, s) for n, s in enumerate(starts))))
+
+
+def run(url: str, root: Path, name: str, rate: float, seconds: float, seed: int) -> Run:
+    """One measured run, kept."""
+    print(f"measuring {name} at {rate:.1f}/s for {seconds:.0f} s", flush=True)
+    rows = asyncio.run(load(url, name, rate, seconds, seed))
+    now = datetime.now(UTC)
+    folder = root / f"{name}-{seed}"
+    head = Head(
+        id=folder.name,
+        kind="bench",
+        scenario="whatif",
+        target=url,
+        began=now,
+        best_before=(now + timedelta(days=30)).date(),
+        plan={"load": {"rate": rate}},
+    )
+    with RunWriter(folder, head) as writer:
+        writer.append(*rows)
+        writer.finish(load=Load(kind="open-poisson", duration_s=seconds, offered_per_s=rate))
+    return open_run(folder)
+
+
+def answered_per_s(found: Run) -> float:
+    """Answers a second while more was offered than could be answered."""
+    steady = [row for row in found.rows if row.phase == "steady" and row.outcome == "ok"]
+    ends = sorted(row.at_s + row.wall_ms / 1000 for row in steady)
+    skip = len(ends) // 10
+    return (len(ends) - 2 * skip - 1) / (ends[-skip - 1] - ends[skip])
+
+
+def judged(name: str, found: Score) -> list[Figure]:
+    """The figures that were promised, of one prediction."""
+    figures = []
+    for one in found.figures:
+        if one.figure in {"p99", "tail"}:
+            continue
+        share = one.figure in {"refused", "cut off"}
+        unit = "points" if share else "%"
+        told = "range" if one.off is None else f"{one.off * 100:+.1f} {unit}"
+        wide = f"band {one.expected.low:.3g} to {one.expected.high:.3g}, came {one.measured:.3g}"
+        figures.append(
+            Figure(
+                f"{name}: {one.figure}",
+                f"within {one.allowed * 100:.0f} {unit}, or the noise band",
+                f"{told}; {wide}",
+                one.good,
+                one.model_dump(),
+            )
+        )
+    return figures
+
+
+def saturation(opened: Measured, url: str, root: Path, name: str, seconds: float) -> Figure:
+    """How much a door answers at most: foretold, and as it came."""
+    forecast = opened.forecast(parse([f"door={name}"]))
+    expected = forecast.capacity_per_s(forecast.bounds[0]) or 0.0
+    came = answered_per_s(run(url, root, name, 1.8 * expected, seconds, 90))
+    off = expected / came - 1.0
+    return Figure(
+        f"saturation, {name}",
+        f"within {SATURATION_TARGET:.0%}",
+        f"{off:+.1%}; foretold {expected:.1f}/s, came {came:.1f}/s",
+        abs(off) <= SATURATION_TARGET,
+        {"foretold": expected, "came": came},
+    )
+
+
+def main() -> None:
+    """Calibrate, foretell, measure, judge."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=45.0, help="of each measured run")
+    options = parser.parse_args()
+    machine: dict[str, Any] = fingerprint()
+    rate = BASE_USE / ALONE_S
+    figures: list[Figure] = []
+    with tempfile.TemporaryDirectory() as scratch, box() as url:
+        root = Path(scratch)
+        base = run(url, root, "limited", rate, options.seconds, 1)
+        ladder = run(url, root, "batched", 1.9 * rate, options.seconds / 2, 2)
+        opened = open_measured(base.path, ladder=ladder.path)
+        foretold = {}
+        for case, (name, factor) in CASES.items():
+            levers = [f"rate={factor:g}x"] + ([f"door={name}"] if name != "limited" else [])
+            foretold[case] = foretell(opened, parse(levers))
+            print(f"foretold {case}: use {foretold[case].use or 0:.0%}", flush=True)
+        for number, (case, (name, factor)) in enumerate(CASES.items()):
+            came = run(url, root, name, rate * factor, options.seconds, 10 + number)
+            figures += judged(case, score(foretold[case], came))
+        for name in ("limited", "batched"):
+            figures.append(saturation(opened, url, root, name, options.seconds / 3))
+    title = "What-if against later runs: fresh arrivals, another door, another rate"
+    keep("whatif", title, figures, machine, f"make bench-whatif ({options.seconds:g} s a run)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""The story of a bottleneck that moved, told by measuring it: four places, one prediction, one check.
+
+Starts the places, measures them for real, keeps the runs, and sets the prediction beside the place it was
+made for. How it is shown is in bottleneck_page.py.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from tailrace.bench.bottleneck.places import (
+    ACTS,
+    EDGE_MS,
+    FASTER,
+    LIMIT_S,
+    NEAR_MS,
+    SLOWER,
+    Act,
+)
+from tailrace.bench.bottleneck.server import PING, serving
+from tailrace.cli.foretelling import Measured, foretell, open_measured
+from tailrace.latency.beyond import beyond, way_ms
+from tailrace.latency.exchange import now_ns
+from tailrace.latency.measure import Moment, measure
+from tailrace.latency.moved import Verdict, moved
+from tailrace.latency.pool import Pool
+from tailrace.latency.prediction import Prediction, Score, keep, keep_score, score
+from tailrace.latency.runs import Head, Load, Run, RunWriter, open_run
+from tailrace.latency.targets.chat import Chat
+from tailrace.latency.targets.plain import PlainUrl
+from tailrace.simulate.levers import parse
+from tailrace.wire.record import Row
+
+PINGS = 8
+"""Cheap requests before a measurement, for the length of the way."""
+COLD = 2
+SETTLE_S = 3.0
+"""How long the places run before the first is measured, so that their lines are as usual."""
+BEST_BEFORE = timedelta(days=30)
+NEAR_LEVERS = (
+    f"net={NEAR_MS:g}ms",
+    "dedicated",
+    f"speed={FASTER:g}x",
+    f"timeout={LIMIT_S * 1000:g}ms",
+)
+EDGE_LEVERS = (
+    f"net={EDGE_MS:g}ms",
+    "dedicated",
+    "servers=16",
+    f"speed={SLOWER:g}x",
+    f"timeout={LIMIT_S * 1000:g}ms",
+)
+MEASURING = 0.9
+"""The share of the whole demo that is measuring."""
+
+Tell = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Foretold:
+    """A prediction, where it is kept, and what became of it."""
+
+    prediction: Prediction
+    path: Path
+    score: Score
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Everything that was found."""
+
+    runs: dict[str, Run]
+    """first, later, edge, near."""
+    verdict: Verdict
+    near: Foretold
+    edge: Foretold
+    seconds: float
+
+
+def tell_story(root: Path, tell: Tell, acts: Sequence[Act] = ACTS) -> Story:
+    """Measure, compare, foretell, check; raises OSError where a place does not start, and BadRun."""
+    began = time.monotonic()
+    runs: dict[str, Run] = {}
+    planned = sum(act.n / act.rate for act in acts)
+    done = 0.0
+    with ExitStack() as stack:
+        urls = {act.key: stack.enter_context(serving(act.place)) for act in acts}
+        tell("letting the lines fill", 0.0)
+        time.sleep(SETTLE_S)
+        for act in acts:
+            length = act.n / act.rate
+
+            def within(share: float, name: str = act.place.name, done: float = done) -> None:
+                tell(name, MEASURING * (done + share * length) / planned)  # noqa: B023 - called at once
+
+            runs[act.key] = asyncio.run(_measure(act, urls[act.key], root, within))
+            done += length
+    tell("comparing the two dates", MEASURING)
+    verdict = moved(runs["first"].rows, runs["later"].rows)
+    opened = open_measured(runs["later"].path)
+    near = _foretell(opened, NEAR_LEVERS, runs["near"], tell)
+    edge = _foretell(opened, EDGE_LEVERS, runs["edge"], tell)
+    tell("writing", 1.0)
+    return Story(runs, verdict, near, edge, time.monotonic() - began)
+
+
+def _foretell(opened: Measured, words: Sequence[str], came: Run, tell: Tell) -> Foretold:
+    def shown(what: str, share: float) -> None:
+        tell(f"foretelling, {what}", MEASURING + (1 - MEASURING) * share)
+
+    prediction = foretell(opened, parse(words), tell=shown)
+    path = keep(prediction, opened.run.path)
+    found = score(prediction, came)
+    return Foretold(keep_score(prediction, path, found), path, found)
+
+
+async def _measure(act: Act, url: str, root: Path, within: Callable[[float], None]) -> Run:
+    """One act: how long the way is, then requests at an even rate, whatever the answers do."""
+    now = datetime.now(UTC)
+    head = Head(
+        id=act.key,
+        kind="bench",
+        scenario=f"bottleneck-{act.key}",
+        question="Where does the time of one short answer go?",
+        case=act.place.name,
+        target=url,
+        protocol="openai-chat",
+        model="scripted",
+        began=now,
+        best_before=(now + BEST_BEFORE).date(),
+        plan={
+            "place": act.place.to_json(),
+            "load": {"rate": act.rate, "timeout": f"{act.timeout_s:g}s"},
+        },
+    )
+    extra = {} if act.reasoning is None else {"reasoning_effort": act.reasoning}
+    chat = Chat(url, ["오늘 회의를 한 문장으로 옮겨 줘."], "scripted", extra=extra)
+    ping = PlainUrl(url.removesuffix("/v1") + PING)
+    with RunWriter(root / act.key, head) as writer:
+        async with Pool() as pool:
+            whole_ms = way_ms([await measure(pool, ping, i) for i in range(PINGS)])
+            began_ns = now_ns() + 100_000_000
+            asked = [
+                asyncio.create_task(_one(pool, chat, act, number, began_ns))
+                for number in range(act.n + COLD)
+            ]
+            for number, ended in enumerate(asyncio.as_completed(asked)):
+                row = _streamed(await ended)
+                writer.append(row if whole_ms is None else beyond(row, whole_ms))
+                within(number / len(asked))
+        lasted = (now_ns() - began_ns) / 1e9
+        writer.finish(load=Load(kind="open-constant", duration_s=lasted, offered_per_s=act.rate))
+    return open_run(root / act.key)
+
+
+async def _one(pool: Pool, chat: Chat, act: Act, number: int, began_ns: int) -> Row:
+    at_s = number / act.rate
+    meant = began_ns + round(at_s * 1e9)
+    await asyncio.sleep(max(0.0, (meant - now_ns()) / 1e9))
+    phase = "cold" if number < COLD else "steady"
+    moment = Moment(meant, at_s, time.time(), phase)
+    return await measure(pool, chat, number, moment, timeout_s=act.timeout_s)
+
+
+def _streamed(row: Row) -> Row:
+    """A stream that was cut off was being generated since its first byte; a whole one says so itself."""
+    if row.outcome != "timeout":
+        return row
+    names = {"infer": "prefill", "transfer": "generate"}
+    return replace(row, parts={names.get(name, name): part for name, part in row.parts.items()})
