@@ -32,6 +32,8 @@ LINES = {"first": "#8e6c8a", "later": "#4464ad", "edge": "#c8553d", "near": "#2e
 LIMIT_MS = round(LIMIT_S * 1000)
 SHOWN_SHARE = 0.005
 """Parts of a smaller share are left out of tables."""
+SAME, GREW = 0.10, 0.05
+"""A part is as long as before within this share, and weighs more from so many points on."""
 STYLE = """
 :root { --ink: #1d2733; --soft: #5b6775; --line: #d9dee4; --paper: #ffffff; --back: #f5f6f8; }
 @media (prefers-color-scheme: dark) {
@@ -261,10 +263,14 @@ class _Told:
             if max(first.get(name, 0.0) / then, later.get(name, 0.0) / now) > SHOWN_SHARE
         ]
         heads = ("part", "ms_then", "share_then", "ms_now", "share_now")
-        return (
-            f'<p class="say">{said}</p>{self._table(heads, rows)}'
-            f'<p class="soft">{self.say("relative")}</p>'
-        )
+        relative = [
+            name
+            for name in first.keys() & later.keys()
+            if abs(later[name] - first[name]) < SAME * first[name]
+            and later[name] / now - first[name] / then > GREW
+        ]
+        note = self.say("relative", parts=", ".join(relative)) if relative else ""
+        return f'<p class="say">{said}</p>{self._table(heads, rows)}<p class="soft">{note}</p>'
 
     def _edge(self) -> str:
         rows = steady(self.story.runs["edge"].rows)
