@@ -38,8 +38,8 @@ BASE_USE = 0.5
 """Use of the lane while it is calibrated."""
 CASES: dict[str, tuple[str, float]] = {
     "limited, 1.5 x the rate": ("limited", 1.5),
-    "limited to batched, 1.6 x the rate": ("batched", 1.6),
-    "alone to queue, 1.4 x the rate": ("queue", 1.4),
+    "limited to batched, twice the rate": ("batched", 2.0),
+    "alone to queue, 1.5 x the rate": ("queue", 1.5),
 }
 SATURATION_TARGET = 0.10
 

@@ -169,8 +169,10 @@ def test_a_run_without_any_figure_of_the_model_is_refused():
     rows = [row(i, net=20.0, other=400.0) for i in range(40)]
     with pytest.raises(CannotPredict, match="nothing in the run says how long the model took"):
         predicted(rows, "speed=2x")
-    with pytest.raises(CannotPredict, match="no queue figure"):
-        predicted([row(i, net=20.0, infer=40.0) for i in range(40)], "dedicated")
+    untold = [row(i, net=20.0, infer=40.0) for i in range(40)]
+    for word in ("dedicated", "rate=2x", "servers=2", "door=limited"):
+        with pytest.raises(CannotPredict, match="no queue figure"):
+            predicted(untold, word)
     with pytest.raises(CannotPredict, match="no figure of the path"):
         predicted([row(i, infer=40.0) for i in range(40)], "net=12ms")
     with pytest.raises(CannotPredict, match="3 answered requests are too few"):
@@ -214,3 +216,26 @@ def test_above_nine_tenths_of_its_capacity_a_forecast_knows_its_use():
     forecast, _ = predicted(run_of(), "rate=1.2x", seeds=0, given=Arrivals(rate=8.0))
     assert forecast.use == pytest.approx(0.96, abs=0.03)
     assert forecast.offered_per_s == pytest.approx(9.6)
+
+
+def test_requests_of_several_inputs_keep_their_own_times_and_share_with_nobody():
+    rows = [
+        row(i, queue=0.0, infer=10.0 + 5.0 * k, detail={"batch_size": k})
+        for i, k in enumerate([1, 4, 8] * 20)
+    ]
+    _, runs = predicted(rows)
+    assert {round(one.parts["infer"].ms) for run in runs for one in run} == {15, 30, 50}
+    with pytest.raises(CannotPredict, match="several inputs"):
+        predicted(rows, "door=batched")
+
+
+def test_without_a_queue_figure_the_line_is_taken_to_stay_and_that_is_said():
+    rng = np.random.default_rng(2)
+    rows = [
+        row(i / 20, net=20.0, infer=40.0, other=float(o))
+        for i, o in enumerate(rng.exponential(60, 80))
+    ]
+    forecast, runs = predicted(rows, "net=5ms")
+    assert any("no queue figure" in said for said in forecast.caveats)
+    assert mean(runs) == pytest.approx(np.mean([one.wall_ms for one in rows]) - 15, rel=0.1)
+    assert mean(runs, "queue") == 0.0, "nothing is counted twice"

@@ -5,7 +5,7 @@ Knows numbers only. Where no two sizes were measured there is no curve, but two 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean
 
 import numpy as np
 
@@ -34,7 +34,9 @@ class BatchCurve:
 def fit(pairs: Sequence[tuple[int, float]]) -> BatchCurve | None:
     """The curve through (items, seconds) of requests; None where fewer than two sizes were measured.
 
-    A run of k is seen by k requests, so medians by size are weighted by runs. Neither a nor b is below 0.
+    A run of k is seen by k requests, so the means by size are weighted by runs. Means and not medians: times
+    of single items are skewed, and those of large runs, which are means themselves, hardly are. Neither a nor b
+    is below 0.
     """
     by_size: dict[int, list[float]] = {}
     for items, seconds in pairs:
@@ -43,13 +45,13 @@ def fit(pairs: Sequence[tuple[int, float]]) -> BatchCurve | None:
     if len(sizes) < 2:
         return None
     k = np.array(sorted(sizes), dtype=np.float64)
-    medians = np.array([median(sizes[int(size)]) for size in k])
+    means = np.array([fmean(sizes[int(size)]) for size in k])
     runs = np.array([len(sizes[int(size)]) for size in k]) / k
-    b, a = np.polyfit(k, medians, 1, w=np.sqrt(runs))
+    b, a = np.polyfit(k, means, 1, w=np.sqrt(runs))
     if b < 0:
-        return BatchCurve(float(np.average(medians, weights=runs)), 0.0)
+        return BatchCurve(float(np.average(means, weights=runs)), 0.0)
     if a < 0:
-        return BatchCurve(0.0, float((runs * k * medians).sum() / (runs * k * k).sum()))
+        return BatchCurve(0.0, float((runs * k * means).sum() / (runs * k * k).sum()))
     return BatchCurve(float(a), float(b))
 
 

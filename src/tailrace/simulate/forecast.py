@@ -35,6 +35,8 @@ OTHERS_FACTOR = 1.5
 OTHERS_SHARE = 0.05
 """A queue so much longer than the run's own requests can have made it, and such a share of the whole, is
 taken to be others' too."""
+LINE_LEVERS = ("rate", "servers", "door", "seats", "queue-timeout", "window", "batch")
+"""Levers whose effect is the line's."""
 NO_LINE = 10_000
 """Slots of a lane in which nobody waits."""
 
@@ -155,13 +157,20 @@ class Forecast:
 
     def _all_brought(self, bound: Bound) -> list[Brought]:
         if bound not in self.made:
-            measured = next(iter(self.curves.values()))  # where runs were measured, bounds agree
+            curve = next(iter(self.curves.values()))  # where runs were measured, bounds agree
+            usual_ms = {
+                (trip.batch, trip.items): curve.seconds(trip.batch)
+                / curve.seconds(trip.items)
+                * curve.seconds(1)
+                * 1000
+                for trip in self.run.trips
+            }
             self.made[bound] = [
                 brought(
                     trip,
                     self.run,
                     self.levers,
-                    measured.seconds(trip.batch) * 1000,
+                    usual_ms[trip.batch, trip.items],
                     others=self.others,
                     bound=bound,
                 )
@@ -212,9 +221,14 @@ def prepare(
     """
     needs(run, levers)
     if others is None:
-        others = shared_with_others(run, plan, ladder)
-    _needs_own_line(levers, others=others)
+        others = not run.queue_known or shared_with_others(run, plan, ladder)
+    _needs_own_line(run, levers, others=others)
     after = pulled(plan, levers, doors)
+    if after.shares and any(trip.items > 1 for trip in run.trips):
+        raise CannotPredict(
+            "the run's requests bring several inputs each, and how these would share runs is not told; "
+            "measure requests of one input"
+        )
     curves, said = _curves(run, after, ladder)
     said = [*said, *doubts(run, levers, others=others)]
     if said and 0 in curves:
@@ -252,16 +266,21 @@ def shared_with_others(
     return run.mean("queue") > OTHERS_FACTOR * own + OTHERS_SHARE * whole
 
 
-def _needs_own_line(levers: Levers, *, others: bool) -> None:
-    """Of a line that others fill too, only its own requests are known."""
+def _needs_own_line(run: Recorded, levers: Levers, *, others: bool) -> None:
+    """Of a line that others fill too, or that nobody tells of, only its own requests are known."""
     if not others or levers.dedicated:
         return
-    asked = levers.words()
-    for name in ("rate", "servers", "door", "seats", "queue-timeout", "window", "batch"):
-        if any(word.partition("=")[0] == name for word in asked):
+    asked = {word.partition("=")[0] for word in levers.words()}
+    for name in LINE_LEVERS:
+        if name in asked and run.queue_known:
             raise CannotPredict(
                 f"{name}: the line of this run is filled by others too, and how it would answer is not "
                 f"known; set dedicated as well"
+            )
+        if name in asked:
+            raise CannotPredict(
+                f"{name}: the run has no queue figure, so nothing is known of the line; measure a server "
+                f"that declares it, or calibrate the probe while it is idle"
             )
 
 
@@ -292,6 +311,10 @@ def _callers(callers: CallerPlan, levers: Levers) -> CallerPlan:
 
 def _caveats(run: Recorded, levers: Levers, *, others: bool) -> tuple[str, ...]:
     said = list(run.caveats)
+    if not run.queue_known:
+        said.append(
+            "the run has no queue figure: whatever the line costs is taken to stay as it is"
+        )
     if levers.dedicated and not others:
         said.append(
             "dedicated: the queue of this run is its own requests'; nobody else's is removed"

@@ -5,6 +5,7 @@ Each lever changes one thing and leaves the rest as it was measured. Knows nothi
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from tailrace.simulate.levers import Levers
 from tailrace.simulate.recorded import AFTER, BEFORE, SERVICE, CannotPredict, Recorded, Trip
@@ -25,7 +26,7 @@ class Brought:
     other: float
     after: Mapping[str, float]
     weight: float
-    """Its service against the usual run of the size it was measured in."""
+    """Its service against the usual run of one input."""
 
     @property
     def before_s(self) -> float:
@@ -77,7 +78,7 @@ def doubts(run: Recorded, levers: Levers, *, others: bool) -> list[str]:
         p.low is not None for trip in run.trips if (p := trip.row.parts.get("think"))
     ):
         said.append("how long the model thought is an estimate")
-    if levers.speed is not None and others and not levers.dedicated:
+    if levers.speed is not None and others and run.queue_known and not levers.dedicated:
         said.append("the line is shared with others: it may or may not move as much faster")
     return said
 
@@ -150,6 +151,5 @@ def _kept(trip: Trip, levers: Levers) -> float:
 
 
 def usual(trips: Sequence[Trip]) -> float:
-    """The median service of some trips, in milliseconds."""
-    ordered = sorted(trip.service for trip in trips)
-    return ordered[len(ordered) // 2]
+    """The mean service of some trips, in milliseconds."""
+    return fmean(trip.service for trip in trips)

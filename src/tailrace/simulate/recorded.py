@@ -58,7 +58,9 @@ class Trip:
     other: float
     after: float
     batch: int
-    """How many shared its run."""
+    """How many inputs shared its run."""
+    items: int = 1
+    """How many of them it brought itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,7 @@ def _trip(row: Row) -> Trip:
     service = sum(ms.get(name, 0.0) for name in SERVICE)
     after = sum(ms.get(name, 0.0) for name in AFTER)
     net, queue = ms.get("net", 0.0), ms.get("queue", 0.0)
-    batch = row.detail.get("server_batch", row.detail.get("batch_size", 1))
+    items = _count(row, "batch_size", 1)
     return Trip(
         row=row,
         before=before,
@@ -162,8 +164,14 @@ def _trip(row: Row) -> Trip:
         service=service,
         other=row.wall_ms - before - net - queue - service - after,
         after=after,
-        batch=batch if isinstance(batch, int) and batch > 0 else 1,
+        batch=_count(row, "server_batch", items),
+        items=items,
     )
+
+
+def _count(row: Row, name: str, otherwise: int) -> int:
+    value = row.detail.get(name)
+    return value if isinstance(value, int) and value > 0 else otherwise
 
 
 def _check_told(trips: Sequence[Trip]) -> None:

@@ -13,13 +13,13 @@ from tailrace.wire.record import CLIENT_PARTS, Part, Row
 def as_row(stay: Stay, visit: Visit, brought: Brought, *, warm: bool = False) -> Row:
     """The row; what its caller did not wait for is not in it."""
     ms: dict[str, float] = {}
-    ms |= _portion(brought.before, stay.before_s, visit.before_s)
-    net = brought.net / 2 * _share(stay.before_s, visit.before_s)
+    ms |= _portion(brought.before, _share(stay.before_s, visit.before_s, stay.tries))
+    net = brought.net / 2 * _share(stay.before_s, visit.before_s, stay.tries)
     ms["queue"] = stay.queue_s * 1000
     served = sum(brought.service.values())
     if served > 0:
         ms |= {n: v / served * stay.service_s * 1000 for n, v in brought.service.items()}
-    reached = _share(stay.after_s, visit.after_s)
+    reached = _share(stay.after_s, visit.after_s, stay.tries)
     ms |= {name: value * reached for name, value in brought.after.items()}
     ms["net"] = net + brought.net / 2 * reached
     if stay.paused_s:
@@ -40,11 +40,10 @@ def as_row(stay: Stay, visit: Visit, brought: Brought, *, warm: bool = False) ->
     )
 
 
-def _portion(parts: Mapping[str, float], seconds: float, whole_s: float) -> dict[str, float]:
-    share = _share(seconds, whole_s)
+def _portion(parts: Mapping[str, float], share: float) -> dict[str, float]:
     return {name: value * share for name, value in parts.items()}
 
 
-def _share(seconds: float, whole_s: float) -> float:
-    """How much of a stretch was gone through; over several tries more than once."""
-    return seconds / whole_s if whole_s > 0 else 1.0
+def _share(seconds: float, whole_s: float, tries: int) -> float:
+    """How much of a stretch was gone through: at most once a try; what took longer is waiting, not travel."""
+    return min(seconds / whole_s, float(tries)) if whole_s > 0 else 1.0
