@@ -35,8 +35,8 @@ def fit(pairs: Sequence[tuple[int, float]]) -> BatchCurve | None:
     """The curve through (items, seconds) of requests; None where fewer than two sizes were measured.
 
     A run of k is seen by k requests, so the means by size are weighted by runs. Means and not medians: times
-    of single items are skewed, and those of large runs, which are means themselves, hardly are. Neither a nor b
-    is below 0.
+    of single items are skewed, and those of large runs, which are means themselves, hardly are. Neither a
+    nor b is below 0.
     """
     by_size: dict[int, list[float]] = {}
     for items, seconds in pairs:
