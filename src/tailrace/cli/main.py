@@ -6,6 +6,7 @@ import typer
 from rich.markup import escape
 
 from tailrace.cli.api import api
+from tailrace.cli.bench import app as bench
 from tailrace.cli.books import app as books
 from tailrace.cli.burst import burst
 from tailrace.cli.calibrate import calibrate
@@ -30,6 +31,7 @@ app.command()(calibrate)
 app.command()(burst)
 app.add_typer(books, name="books")
 app.add_typer(models, name="models")
+app.add_typer(bench, name="bench")
 app.add_typer(runs, name="runs")
 app.add_typer(demo, name="demo")
 app.add_typer(whatif, name="whatif")

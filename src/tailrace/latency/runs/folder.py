@@ -115,6 +115,20 @@ class RunWriter:
         self._file.write(b"".join(row.to_line() for row in rows))
         self.rows.extend(rows)
 
+    def rewrite(self, rows: Sequence[Row]) -> None:
+        """Put other rows in place of all that were kept: the same requests, judged anew."""
+        draft = self.path / f"{ROWS}.part"
+        draft.write_bytes(b"".join(row.to_line() for row in rows))
+        self._file.close()
+        draft.replace(self.path / ROWS)
+        self._file = (self.path / ROWS).open("ab", buffering=0)
+        self.rows = list(rows)
+
+    def tell_model(self, model: str) -> None:
+        """Note the fingerprint of the model, which is known once the server has answered."""
+        self.env = {**self.env, "model": model}
+        _write(self.path / ENV, self.env)
+
     def finish(
         self,
         *,

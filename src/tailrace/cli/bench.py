@@ -1,0 +1,197 @@
+"""`tailrace bench`: ask a server in a rhythm fixed beforehand, and keep what became of every request."""
+
+import asyncio
+import sys
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import uvloop
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from tailrace.bench import session
+from tailrace.bench.errors import BadScenario, NoAnswer
+from tailrace.bench.scenario import Scenario, cases, read_scenario, shipped
+from tailrace.bench.selftest import WITHIN_MS, Reading, self_test
+from tailrace.cli.console import err, fail, out
+from tailrace.latency.runs import BadRun
+from tailrace.latency.runs.folder import DEFAULT_ROOT
+
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode="rich", help="Load a server in a fixed rhythm."
+)
+
+Name = Annotated[str, typer.Argument(help="A .toml file, or a name of `tailrace bench list`.")]
+Changes = Annotated[
+    list[str] | None, typer.Option("--set", help="A setting by path: --set load.rate=20")
+]
+Root = Annotated[Path, typer.Option("--root", help="Where the run is kept.")]
+Url = Annotated[str | None, typer.Option("--target", help="Whom to ask: target.url.")]
+Remote = Annotated[
+    bool, typer.Option("--remote", help="The target is another machine, and I may load it.")
+]
+Check = Annotated[bool, typer.Option("--check", help="Print the cases and leave.")]
+Json = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
+
+
+@app.command("list")
+def list_scenarios() -> None:
+    """Show the scenarios that come with the package.
+
+    Examples:
+      tailrace bench list
+
+    """
+    table = Table()
+    for name in ("scenario", "cases", "question"):
+        table.add_column(name, justify="right" if name == "cases" else "left")
+    for name in shipped():
+        scenario = read_scenario(name)
+        table.add_row(name, str(len(cases(scenario))), escape(scenario.question))
+    out.print(table)
+
+
+@app.command("self-test")
+def self_tested() -> None:
+    """Read servers of a fixed delay; exit code 2 where the generator misses one.
+
+    Examples:
+      tailrace bench self-test
+
+    """
+    found = _run(self_test())
+    out.print(_readings(found))
+    if not all(reading.passed for reading in found):
+        raise typer.Exit(2)
+
+
+@app.command()
+def run(
+    scenario: Name,
+    changes: Changes = None,
+    target: Url = None,
+    root: Root = DEFAULT_ROOT,
+    remote: Remote = False,
+    check: Check = False,
+    as_json: Json = False,
+) -> None:
+    """Carry a scenario out and keep one folder for each of its cases.
+
+    Exit code 2 where a run cannot be believed, with the reason.
+
+    Examples:
+      tailrace bench run embed
+      tailrace bench run embed --target http://127.0.0.1:8080/v1 --set load.length=5s
+      tailrace bench run doors --set rounds=2
+      tailrace bench run my-question.toml --root results --remote
+
+    """
+    try:
+        asked = read_scenario(scenario, _changes(changes or [], target))
+        if check:
+            out.print_json(data=[case.model_dump(mode="json") for case in cases(asked)])
+            return
+        outcome = _carry_out(asked, root, remote=remote)
+    except (BadScenario, BadRun) as bad:
+        fail(str(bad))
+    except NoAnswer as none:
+        fail(f"{none}; is it running, and is the address right?")
+    if as_json:
+        out.print_json(data=[s.model_dump(mode="json", by_alias=True) for _, s in outcome.runs])
+    else:
+        out.print(_table(outcome))
+        out.print(f"kept in {outcome.folder}", soft_wrap=True)
+    for path, summary in outcome.runs:
+        for why in summary.validity.reasons:
+            case = summary.case or summary.scenario
+            err.print(f"[bold red]not valid[/] {escape(case)}: {escape(why)}", soft_wrap=True)
+        del path
+    if outcome.stopped:
+        raise typer.Exit(130)
+    if not outcome.valid:
+        raise typer.Exit(2)
+
+
+def _changes(words: list[str], target: str | None) -> dict[str, Any]:
+    """`--set path=value`, where the value is TOML, or a text without quotes."""
+    found: dict[str, Any] = {} if target is None else {"target.url": target}
+    for word in words:
+        path, sign, value = word.partition("=")
+        if not sign or not path:
+            raise BadScenario(f"--set takes a path and a value, as in load.rate=20; not {word!r}")
+        try:
+            found[path] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[path] = value
+    return found
+
+
+def _carry_out(asked: Scenario, root: Path, *, remote: bool) -> session.Outcome:
+    columns = (
+        TextColumn("{task.description:<36}"),
+        BarColumn(),
+        TextColumn("{task.fields[told]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=err, transient=True) as bars:
+        bar = bars.add_task(asked.name, total=1.0, told="")
+
+        def tell(progress: session.Progress) -> None:
+            p50 = "" if progress.p50_ms is None else f" · p50 {progress.p50_ms:,.1f} ms"
+            bars.update(
+                bar,
+                description=f"{progress.block}/{progress.blocks} {progress.case or asked.name}",
+                completed=progress.share,
+                told=f"{progress.sent:,} answered · {progress.inside} on their way{p50}",
+            )
+
+        return _run(session.run_scenario(asked, root, tell, remote=remote))
+
+
+def _run(work: Any) -> Any:
+    if sys.platform == "win32":
+        return asyncio.run(work)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(work)
+
+
+def _table(outcome: session.Outcome) -> Table:
+    table = Table(caption=_caption(outcome))
+    for name in ("case", "n", "refused", "errors", "cut off", "req/s", "p50", "p95", "p99"):
+        table.add_column(name, justify="left" if name == "case" else "right")
+    table.add_column("leads")
+    table.add_column("valid")
+    for _, s in outcome.runs:
+        figures = [None] * 3 if s.total is None else [s.total.p50, s.total.p95, s.total.p99]
+        rate = s.load.answered_per_s if s.load is not None else None
+        table.add_row(
+            escape(s.case or s.scenario),
+            str(s.n),
+            *(str(s.outcomes.get(name, 0)) for name in ("refused", "error")),
+            str(s.censored),
+            "-" if rate is None else f"{rate:,.1f}",
+            *("-" if value is None else f"{value:,.1f}" for value in figures),
+            f"{s.leading} {s.parts[s.leading].share:.0%}" if s.leading else "-",
+            "[green]yes[/]" if s.validity.valid else "[red]no[/]",
+        )
+    return table
+
+
+def _caption(outcome: session.Outcome) -> str:
+    words = "ms; a dash where too few requests can tell"
+    if outcome.aa_noise is not None:
+        words += f"; the same twice (A/A) differs by {outcome.aa_noise:.1%} at p50"
+    return words
+
+
+def _readings(found: list[Reading]) -> Table:
+    table = Table(caption=f"ms that the generator reads beyond the server's own account; {WITHIN_MS} allowed")
+    for name in ("delay", "beyond at p50", "passed"):
+        table.add_column(name, justify="right")
+    for reading in found:
+        passed = "[green]yes[/]" if reading.passed else "[red]no[/]"
+        table.add_row(f"{reading.delay_ms:g}", f"{reading.median_ms:.3f}", passed)
+    return table
