@@ -6,7 +6,6 @@ The same seed gives the same moments, so that two targets, or two dates, are ask
 import random
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
 from tailrace.bench.errors import BadScenario

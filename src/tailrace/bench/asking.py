@@ -67,7 +67,9 @@ def target_of(case: Case, salt: str = "", environ: Mapping[str, str] | None = No
     if protocol == "door":
         return door(url, table.door, texts, headers)
     if protocol == "plain":
-        return TemplatedUrl(url, texts, headers) if "{text}" in url else PlainUrl(url, "GET", headers)
+        return (
+            TemplatedUrl(url, texts, headers) if "{text}" in url else PlainUrl(url, "GET", headers)
+        )
     flavour = RERANKS[protocol]
     query, batch = case.ask.query, table.batch
     return rerank(

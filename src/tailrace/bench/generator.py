@@ -110,7 +110,9 @@ class Sender:
             length = self.load.length
             planned = length.value if length.unit == "s" else plan[-1].at_s
             sent.ended_ns = max(now_ns(), sent.began_ns + round(planned * NS))
-            first = next((a.at_s for n, a in enumerate(plan) if phases.of(n, a.at_s) == "steady"), 0.0)
+            first = next(
+                (a.at_s for n, a in enumerate(plan) if phases.of(n, a.at_s) == "steady"), 0.0
+            )
             sent.steady_ns = sent.began_ns + round(max(first, phases.steady_from_s) * NS)
             while tasks:
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

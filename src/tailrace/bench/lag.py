@@ -1,9 +1,8 @@
 """How late the sender's own event loop is, and how many requests are on their way, looked at regularly."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from tailrace.bench.alarm import Alarm

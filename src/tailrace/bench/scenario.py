@@ -62,9 +62,7 @@ def _time(amount: Amount) -> Amount:
     return amount
 
 
-Typed = Annotated[
-    Amount, BeforeValidator(Amount.parse), PlainSerializer(str, return_type=str)
-]
+Typed = Annotated[Amount, BeforeValidator(Amount.parse), PlainSerializer(str, return_type=str)]
 TimeOrCount = Annotated[
     Amount,
     BeforeValidator(Amount.parse),
@@ -234,7 +232,9 @@ def read_scenario(name: str, changes: Mapping[str, Any] | None = None) -> Scenar
         except (OSError, UnicodeDecodeError) as error:
             raise BadScenario(f"{name} cannot be read: {error}") from None
     else:
-        raise BadScenario(f"there is no scenario {name}; name a .toml file or {', '.join(shipped())}")
+        raise BadScenario(
+            f"there is no scenario {name}; name a .toml file or {', '.join(shipped())}"
+        )
     try:
         body = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

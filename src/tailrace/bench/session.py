@@ -25,6 +25,7 @@ from tailrace.bench.verdict import load_of, notes, reasons
 from tailrace.latency.exchange import now_ns
 from tailrace.latency.pool import Pool
 from tailrace.latency.runs import Head, RunWriter, Summary, new_folder
+from tailrace.latency.runs.summary import steady
 from tailrace.wire.record import Row
 
 AA_BLOCK = -1
@@ -101,7 +102,9 @@ async def run_scenario(
         live = []
         for number, (case, target) in enumerate(zip(wanted, targets, strict=True)):
             head = _head(scenario, case, began, outcome.folder, number, len(wanted))
-            folder = outcome.folder / head.id.rpartition("/")[2] if len(wanted) > 1 else outcome.folder
+            folder = (
+                outcome.folder / head.id.rpartition("/")[2] if len(wanted) > 1 else outcome.folder
+            )
             writer = stack.enter_context(RunWriter(folder, head))
             pool = await stack.enter_async_context(Pool())
             sender = Sender(pool, target, case.load, writer.append, zero_ns, pairs(case))
@@ -118,7 +121,9 @@ async def run_scenario(
         finally:
             gc.unfreeze()
             outcome.aa_noise = _aa_noise(live[0].writer.rows) if scenario.compares else None
-            outcome.runs = [(one.writer.path, _finish(one, stopped=outcome.stopped)) for one in live]
+            outcome.runs = [
+                (one.writer.path, _finish(one, stopped=outcome.stopped)) for one in live
+            ]
     return outcome
 
 
@@ -185,13 +190,13 @@ def _finish(one: _Live, *, stopped: bool) -> Summary:
     writer, load = one.writer, one.case.load
     found = Settled(0.0, None)
     if load.kind in {"poisson", "constant", "closed"} and len(one.blocks) == 1:
-        measured = [r for r in writer.rows if r.phase == "steady" and r.outcome == "ok"]
+        measured = [row for row in steady(writer.rows) if row.outcome == "ok"]
         at, wall = (np.array([getattr(r, n) for r in measured]) for n in ("at_s", "wall_ms"))
         found = settled(at, wall)
         if found.steady is not None and measured and found.from_s > min(at):
             writer.rewrite([_cut(row, found.from_s) for row in writer.rows])
             _shorten(one, found.from_s)
-    rows = [row for row in writer.rows if row.phase == "steady"]
+    rows = steady(writer.rows)
     lived = load_of(load, one.blocks, rows, found)
     why = [one.trouble] if one.trouble else []
     why += [STOPPED] if stopped else reasons(lived, rows, one.blocks, found)
@@ -208,8 +213,7 @@ def _cut(row: Row, from_s: float) -> Row:
 def _shorten(one: _Live, from_s: float) -> None:
     """The block's own account begins with its steady phase."""
     (sent,) = one.blocks
-    steady = [row for row in one.writer.rows if row.phase == "steady"]
-    cut = sent.offered - len(steady)
+    cut = sent.offered - len(steady(one.writer.rows))
     sent.offered, sent.on_time = sent.offered - cut, max(0, sent.on_time - cut)
     sent.steady_ns = one.sender.zero_ns + round(from_s * 1e9)
     sent.lag = sent.lag.within(sent.steady_ns, sent.ended_ns)
@@ -230,7 +234,9 @@ def _aa_noise(rows: Sequence[Row]) -> float | None:
 def _head(
     scenario: Scenario, case: Case, began: datetime, folder: Path, number: int, count: int
 ) -> Head:
-    below = f"/{number + 1:02}-{case.name.replace(', ', '-').replace(' ', '-')}" if count > 1 else ""
+    below = (
+        f"/{number + 1:02}-{case.name.replace(', ', '-').replace(' ', '-')}" if count > 1 else ""
+    )
     plan = scenario.model_dump(mode="json", exclude={"target", "ask", "load", "grid", "against"})
     plan |= case.model_dump(mode="json", include={"target", "ask", "load"})
     plan["target"]["url"] = bare(case.target.url)

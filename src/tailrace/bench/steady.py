@@ -1,4 +1,4 @@
-"""Has a run settled? The same question of both halves: do the times still move in one direction?
+"""Whether a run has settled: in each of its halves, do the times still move in one direction.
 
 A falling first half is more warm-up, and is cut; a rising second half is a backlog that grows, and makes
 the run invalid. Knows numbers only.
@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-BLOCKS = 8
+BLOCKS = 12
 """Medians of so many stretches of time stand for a half: one slow answer moves none of them."""
 ROWS_MIN = 10 * BLOCKS
 """Fewer rows than this in a half say nothing of a slope."""
-CHANCE = 0.01
-"""How often a half without a slope may be taken for one with."""
+T_CRITICAL = 3.169
+"""Student's t with BLOCKS - 2 degrees: one half in a hundred without a slope is taken for one with."""
 MOVE_MIN = 0.10
 """A slope that moves the median by less than this share over its half is of no interest."""
 
@@ -49,20 +49,18 @@ def settled(at_s: "np.ndarray[Any, Any]", wall_ms: "np.ndarray[Any, Any]") -> Se
 
 
 def _move(at: "np.ndarray[Any, Any]", wall: "np.ndarray[Any, Any]") -> float:
-    """The sure part of the median's move over the span, as a share of it; 0 where chance may have done it.
+    """The median's move over the span, as a share of it; 0 where chance may have done it.
 
-    Least squares through the medians of BLOCKS stretches, and Kendall's test for a trend among them.
+    Least squares through the medians of BLOCKS stretches; Student's t of the slope.
     """
-    medians = np.array([np.median(piece) for piece in np.array_split(wall, BLOCKS)])
-    steps = np.arange(BLOCKS)
-    signs = np.sign(medians[None, :] - medians[:, None])[np.triu_indices(BLOCKS, 1)].sum()
-    spread = np.sqrt(BLOCKS * (BLOCKS - 1) * (2 * BLOCKS + 5) / 18)
-    if abs(signs) - 1 < _CRITICAL * spread or len(at) < ROWS_MIN:
+    if len(at) < ROWS_MIN:
         return 0.0
-    slope = float(np.polyfit(steps, medians, 1)[0])
+    medians = np.array([np.median(piece) for piece in np.array_split(wall, BLOCKS)])
+    steps = np.arange(BLOCKS) - (BLOCKS - 1) / 2
+    slope = float(steps @ medians / (steps @ steps))
+    left = medians - medians.mean() - slope * steps
+    error = float(np.sqrt(left @ left / (BLOCKS - 2) / (steps @ steps)))
+    if abs(slope) <= T_CRITICAL * error:
+        return 0.0
     middle = float(np.median(medians))
     return slope * (BLOCKS - 1) / middle if middle else 0.0
-
-
-_CRITICAL = 2.576
-"""The normal quantile of CHANCE, two-sided (Kendall's S is near normal from eight values on)."""

@@ -52,7 +52,11 @@ def load_of(load: LoadTable, blocks: Sequence[Sent], rows: Sequence[Row], found:
 
 def kind_of(load: LoadTable) -> str:
     """How requests were sent, in the words of a summary."""
-    return load.kind if load.kind in {"closed", "burst", "replay", "staircase"} else f"open-{load.kind}"
+    return (
+        load.kind
+        if load.kind in {"closed", "burst", "replay", "staircase"}
+        else f"open-{load.kind}"
+    )
 
 
 def reasons(load: Load, rows: Sequence[Row], blocks: Sequence[Sent], found: Settled) -> list[str]:

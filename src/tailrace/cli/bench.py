@@ -1,13 +1,11 @@
 """`tailrace bench`: ask a server in a rhythm fixed beforehand, and keep what became of every request."""
 
 import asyncio
-import sys
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import uvloop
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -15,7 +13,7 @@ from rich.table import Table
 from tailrace.bench import session
 from tailrace.bench.errors import BadScenario, NoAnswer
 from tailrace.bench.scenario import Scenario, cases, read_scenario, shipped
-from tailrace.bench.selftest import WITHIN_MS, Reading, self_test
+from tailrace.bench.selftest import WITHIN_MS, Checked, self_test
 from tailrace.cli.console import err, fail, out
 from tailrace.latency.runs import BadRun
 from tailrace.latency.runs.folder import DEFAULT_ROOT
@@ -62,7 +60,7 @@ def self_tested() -> None:
       tailrace bench self-test
 
     """
-    found = _run(self_test())
+    found = asyncio.run(self_test())
     out.print(_readings(found))
     if not all(reading.passed for reading in found):
         raise typer.Exit(2)
@@ -148,14 +146,7 @@ def _carry_out(asked: Scenario, root: Path, *, remote: bool) -> session.Outcome:
                 told=f"{progress.sent:,} answered · {progress.inside} on their way{p50}",
             )
 
-        return _run(session.run_scenario(asked, root, tell, remote=remote))
-
-
-def _run(work: Any) -> Any:
-    if sys.platform == "win32":
-        return asyncio.run(work)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(work)
+        return asyncio.run(session.run_scenario(asked, root, tell, remote=remote))
 
 
 def _table(outcome: session.Outcome) -> Table:
@@ -187,8 +178,10 @@ def _caption(outcome: session.Outcome) -> str:
     return words
 
 
-def _readings(found: list[Reading]) -> Table:
-    table = Table(caption=f"ms that the generator reads beyond the server's own account; {WITHIN_MS} allowed")
+def _readings(found: list[Checked]) -> Table:
+    table = Table(
+        caption=f"ms that the generator reads beyond the server's own account; {WITHIN_MS} allowed"
+    )
     for name in ("delay", "beyond at p50", "passed"):
         table.add_column(name, justify="right")
     for reading in found:

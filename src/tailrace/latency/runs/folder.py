@@ -92,7 +92,7 @@ class RunWriter:
         self.path = path
         self.head = head
         self.rows: list[Row] = []
-        self.env = fingerprint(head.model) if env is None else env
+        self.env = fingerprint() if env is None else env
         _write(path / ENV, self.env)
         _write(path / SUMMARY, summarize(head, [], reasons=[UNFINISHED]))
         self._file = (path / ROWS).open("ab", buffering=0)
@@ -165,10 +165,8 @@ def open_run(path: Path | str) -> Run:
 def refigure(run: Run, keep: Callable[[Row], bool]) -> Run:
     """The same run with some of its rows only, and the figures of those."""
     rows = tuple(row for row in run.rows if keep(row))
-    reasons = [why for why in run.summary.validity.reasons if why != "no request was answered"]
-    summary = summarize(
-        run.summary, rows, ended=run.summary.ended, load=run.summary.load, reasons=reasons
-    )
+    kept = run.summary
+    summary = summarize(kept, rows, ended=kept.ended, load=kept.load, reasons=kept.validity.reasons)
     return Run(run.path, rows, summary, run.env)
 
 

@@ -8,17 +8,16 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from tailrace.wire.record import CLIENT_PARTS, Row
+from tailrace.latency.quantiles import percentile, quantile
+from tailrace.latency.sample import STEADY, BadSample, Bools, Floats, Sample, sample
+from tailrace.wire.record import Row
 
 SCHEMA = 1
 """Grows when a reader of older summaries would misread the newer ones."""
 TAIL = 0.95
 """The tail budget's rows: those whose wall time is at or beyond this quantile."""
-BEYOND = 10
-"""How many rows must lie beyond a quantile before it is told."""
 UNFINISHED = "the run did not come to its end; what it measured until then is kept"
 
 
@@ -29,7 +28,10 @@ class Shape(BaseModel):
 
 
 class Figures(Shape):
-    """One part, or the whole, over the answered requests of the steady phase; milliseconds."""
+    """One part, or the whole, over the served requests of the steady phase; milliseconds.
+
+    Served is answered or cut off: who was not waited for counts with the time that was waited.
+    """
 
     mean: float
     share: float
@@ -41,8 +43,6 @@ class Figures(Shape):
     worst: float
     tail: float | None = None
     """Mean over the slowest twentieth of the requests: the parts' add up to the whole's."""
-    floor: float | None = None
-    """Median of the cold phase's warm rows or of an idle probe, where one was measured."""
     sources: dict[str, int] = Field(default_factory=dict)
     """How many rows know it from where: measured, declared, estimated, residual."""
 
@@ -111,11 +111,11 @@ class Summary(Head):
     """Of the steady phase."""
     statuses: dict[str, int] = Field(default_factory=dict)
     n: int = 0
-    """Answered requests of the steady phase: what the figures are over."""
+    """Served requests of the steady phase: what the figures are over."""
     censored: int = 0
     """Requests that somebody stopped waiting for: their times are lower bounds."""
     censored_from_ms: float | None = None
-    """The shortest of those: no quantile that reaches it is told."""
+    """The shortest of those; quantiles among them are not told."""
     total: Figures | None = None
     parts: dict[str, Figures] = Field(default_factory=dict)
     leading: str | None = None
@@ -131,13 +131,8 @@ def stale(head: Head, today: date) -> bool:
 
 
 def steady(rows: Sequence[Row]) -> list[Row]:
-    """The rows that figures are made of: neither cold nor warm-up."""
-    return [row for row in rows if row.phase == "steady"]
-
-
-def tellable(n: int, q: float) -> bool:
-    """Whether `n` rows carry the quantile: BEYOND of them must lie beyond it."""
-    return n * (1.0 - q) >= BEYOND - 1e-9
+    """The rows of the steady phase: neither cold nor warm-up."""
+    return [row for row in rows if row.phase == STEADY]
 
 
 def summarize(
@@ -150,21 +145,24 @@ def summarize(
     notes: Sequence[str] = (),
 ) -> Summary:
     """The summary of a run; `reasons` say why it is not valid, and none says that it is."""
-    measured = steady(rows)
-    answered = [row for row in measured if row.outcome == "ok"]
-    cut = [row.wall_ms for row in measured if row.censored]
-    total, parts = figures(answered, len(cut))
-    leading = max(parts, key=lambda name: parts[name].mean) if parts else None
     why = [*reasons]
-    if not answered:
-        why.append("no request was answered")
+    total, parts, cut = None, dict[str, Figures](), list[float]()
+    try:
+        found = sample(rows)
+    except BadSample as bad:
+        why.append(str(bad))
+    else:
+        total, parts = figures(found)
+        cut = found.wall[found.censored].tolist()
+    measured = steady(rows)
+    leading = max(parts, key=lambda name: parts[name].mean) if parts else None
     return Summary(
         **head.model_dump(include=set(Head.model_fields)),
         ended=ended,
         phases=dict(Counter(row.phase for row in rows)),
         outcomes=dict(Counter(row.outcome for row in measured)),
         statuses=dict(Counter(str(row.status) for row in measured if row.status is not None)),
-        n=len(answered),
+        n=0 if total is None else found.n,
         censored=len(cut),
         censored_from_ms=min(cut, default=None),
         total=total,
@@ -176,56 +174,37 @@ def summarize(
     )
 
 
-def figures(answered: Sequence[Row], cut: int = 0) -> tuple[Figures | None, dict[str, Figures]]:
-    """The whole's figures and every part's; `cut` more requests were not waited for to the end."""
-    if not answered:
-        return None, {}
-    walls = np.array([row.wall_ms for row in answered])
-    slow = walls >= np.quantile(walls, TAIL, method="inverted_cdf")
-    mean = float(walls.mean())
-    parts = {}
-    for name in parts_of(answered):
-        values = np.array([_ms(row, name) for row in answered])
-        sources = Counter(row.parts[name].source for row in answered if name in row.parts)
-        parts[name] = _figures(values, slow, mean, sources, 0)
-    return _figures(walls, slow, mean, {"measured": len(walls)}, cut), parts
-
-
-def parts_of(rows: Sequence[Row]) -> list[str]:
-    """The names of the parts that any row has, in the order of reports; names of others come last."""
-    seen = {name for row in rows for name in row.parts}
-    known = [name for name in CLIENT_PARTS if name in seen]
-    return known + sorted(seen - set(known))
+def figures(found: Sample) -> tuple[Figures, dict[str, Figures]]:
+    """The whole's figures and every part's, over one sample."""
+    slow = found.wall >= quantile(found.wall, TAIL)
+    whole = float(found.wall.mean())
+    parts = {
+        name: _figures(
+            found.ms[:, column],
+            slow,
+            whole,
+            Counter(row.parts[name].source for row in found.rows if name in row.parts),
+        )
+        for column, name in enumerate(found.names)
+    }
+    return _figures(found.wall, slow, whole, {"measured": found.n}, found.censored), parts
 
 
 def _figures(
-    values: "np.ndarray[Any, np.dtype[np.float64]]",
-    slow: "np.ndarray[Any, np.dtype[np.bool_]]",
+    values: Floats,
+    slow: Bools,
     whole: float,
     sources: Mapping[Any, int],
-    cut: int,
+    censored: Bools | None = None,
 ) -> Figures:
-    """Those who were cut off count as slower than everybody who was answered."""
-    everybody = np.concatenate([values, np.full(cut, np.inf)]) if cut else values
-
-    def told(q: float) -> float | None:
-        if not tellable(len(everybody), q) and q > 0.5:
-            return None
-        found = float(np.quantile(everybody, q, method="inverted_cdf"))
-        return found if np.isfinite(found) else None
-
+    p50, p95, p99 = (percentile(values, q, censored).value for q in (0.5, 0.95, 0.99))
     return Figures(
         mean=float(values.mean()),
         share=float(values.mean()) / whole if whole else 0.0,
-        p50=told(0.5),
-        p95=told(0.95),
-        p99=told(0.99),
+        p50=p50,
+        p95=p95,
+        p99=p99,
         worst=float(values.max()),
         tail=float(values[slow].mean()),
         sources={str(name): count for name, count in sources.items()},
     )
-
-
-def _ms(row: Row, name: str) -> float:
-    part = row.parts.get(name)
-    return 0.0 if part is None else part.ms
