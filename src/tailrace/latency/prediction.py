@@ -6,6 +6,7 @@ folders, and nothing of how a prediction was come by.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -17,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tailrace.latency.runs import Run
 from tailrace.latency.runs.summary import figures, steady
+from tailrace.latency.sample import BadSample, sample
 from tailrace.wire.record import Row
 
 SCHEMA = 1
@@ -155,11 +157,10 @@ def expected(runs: Iterable[Sequence[Row]], *, ranges_only: bool = False) -> Exp
 
 def _figures(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
     counted = steady(rows)
-    answered = [row for row in counted if row.outcome == "ok"]
     cut = sum(row.censored for row in counted)
-    total, parts = figures(answered, cut)
     found: dict[tuple[str, str], float] = {}
-    if total is not None:
+    with suppress(BadSample):  # nobody was answered: only the shares are told
+        total, parts = figures(sample(rows))
         told = {name: getattr(total, name) for name in TOTALS}
         if cut:  # the answered ones are the quick ones
             told["mean"] = told["tail"] = None

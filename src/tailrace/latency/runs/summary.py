@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tailrace.latency.quantiles import percentile, quantile
 from tailrace.latency.sample import STEADY, BadSample, Bools, Floats, Sample, sample
-from tailrace.wire.record import Row
+from tailrace.wire.record import CLIENT_PARTS, Row
 
 SCHEMA = 1
 """Grows when a reader of older summaries would misread the newer ones."""
@@ -133,6 +133,13 @@ def stale(head: Head, today: date) -> bool:
 def steady(rows: Sequence[Row]) -> list[Row]:
     """The rows of the steady phase: neither cold nor warm-up."""
     return [row for row in rows if row.phase == STEADY]
+
+
+def parts_of(rows: Sequence[Row]) -> list[str]:
+    """The names of the parts that any row has, in the order of reports; names of others come last."""
+    seen = {name for row in rows for name in row.parts}
+    known = [name for name in CLIENT_PARTS if name in seen]
+    return known + sorted(seen - set(known))
 
 
 def summarize(
