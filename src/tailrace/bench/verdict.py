@@ -13,15 +13,15 @@ from tailrace.bench.steady import Settled
 from tailrace.latency.runs.summary import Load
 from tailrace.wire.record import Row
 
-LAG_SHARE_MAX = 0.05
+LAG_ALLOWED = 0.05
 """The loop's lag at p99, as a share of the median: more, and the lag is what was measured."""
 LAG_FLOOR_MS = 0.25
 """A lag below this is the machine's own; medians of a few milliseconds would never be valid."""
 ACHIEVED_MIN = 0.98
 """Less of the offered rate than this was not the load that was meant."""
-LITTLE_MAX = 0.10
+LITTLE_ALLOWED = 0.10
 """By which share in-flight may miss rate x time, besides what the edges of a run explain."""
-CACHED_MAX = 0.05
+CACHED_TOLD = 0.05
 """A larger share of answers out of a cache gets a note."""
 
 
@@ -64,7 +64,7 @@ def reasons(load: Load, rows: Sequence[Row], blocks: Sequence[Sent], found: Sett
     why = []
     answered = [row.wall_ms for row in rows if row.outcome == "ok"]
     if answered and load.lag_p99_ms is not None:
-        allowed = max(LAG_SHARE_MAX * float(np.median(answered)), LAG_FLOOR_MS)
+        allowed = max(LAG_ALLOWED * float(np.median(answered)), LAG_FLOOR_MS)
         if load.lag_p99_ms > allowed:
             why.append(
                 f"the sender was busy itself: its loop was {load.lag_p99_ms:.2f} ms late at p99, "
@@ -77,7 +77,7 @@ def reasons(load: Load, rows: Sequence[Row], blocks: Sequence[Sent], found: Sett
         )
     if load.little_miss is not None and load.in_flight:
         edges = 2.0 * load.in_flight * len(blocks) / max(1, len(rows))
-        if load.little_miss > LITTLE_MAX + edges:
+        if load.little_miss > LITTLE_ALLOWED + edges:
             why.append(
                 f"Little's law is broken by {load.little_miss:.0%}: requests on their way and the "
                 "times measured do not fit"
@@ -95,7 +95,7 @@ def notes(rows: Sequence[Row], blocks: Sequence[Sent]) -> list[str]:
     """What a reader should know besides."""
     found = []
     cached = sum(row.detail.get("cache") == "hit" for row in rows)
-    if rows and cached / len(rows) > CACHED_MAX:
+    if rows and cached / len(rows) > CACHED_TOLD:
         found.append(f"{cached / len(rows):.0%} of the answers came out of the server's cache")
     odd = sum("inconsistent" in row.detail for row in rows)
     if odd:
