@@ -33,7 +33,10 @@ def parses(line: str) -> None:
     while hasattr(command, "commands"):
         if not words or words[0] == "--help":
             return
-        path.append(words.pop(0))
+        otherwise = getattr(command, "otherwise", None)
+        path.append(
+            words.pop(0) if otherwise is None or words[0] in command.commands else otherwise
+        )
         assert path[-1] in command.commands, f"there is no command {' '.join(path)}"
         command = command.commands[path[-1]]
     if "--help" not in words and words:

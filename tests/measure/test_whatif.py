@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 from tailrace.cli.whatif import app
 from tailrace.latency.prediction import BadPrediction, kept
 from tailrace.latency.runs import Head, Load, RunWriter
+from tailrace.simulate.plan import LanePlan
+from tailrace.simulate.replay import Visit, replay
 from tailrace.wire.record import Part, Row
 
 BEGAN = datetime(2026, 12, 1, 3, 0, tzinfo=UTC)
@@ -146,3 +148,49 @@ def test_a_prediction_of_a_newer_tailrace_or_a_damaged_one_is_refused(tmp_path):
         path.write_text(text)
         with pytest.raises(BadPrediction, match=because):
             kept(path)
+
+
+def in_a_line(n=400, rate=8.0, slots=1, seed=3):
+    """A run of a server whose line is its own requests': 100 ms each, so many at once."""
+    rng = np.random.default_rng(seed)
+    arrivals = np.cumsum(rng.exponential(1 / rate, n))
+    services = rng.uniform(0.08, 0.12, n)
+    visits = [Visit(float(a), weight=float(s)) for a, s in zip(arrivals, services, strict=True)]
+    return [
+        measured(
+            stay.at_s, net=20.0, queue=stay.queue_s * 1000, generate=stay.service_s * 1000 - 20.0
+        )
+        for stay in replay(visits, LanePlan(slots=slots), sum).stays
+    ]
+
+
+def test_above_nine_tenths_only_ranges_are_told(tmp_path):
+    run = keep_run(tmp_path, "own", in_a_line())
+    said = json.loads(call(run, "--set", "rate=1.3x", "--no-keep", "--json").output)
+    assert said["ranges_only"]
+    assert 0.9 < said["use"] < 1.05
+    assert all(band["mid"] is None for band in said["then"]["total"].values())
+    assert "only ranges are told" in " ".join(said["caveats"])
+    plain = json.loads(call(run, "--set", "rate=0.8x", "--no-keep", "--json").output)
+    assert not plain["ranges_only"]
+    assert not (run / "predictions").exists()
+
+
+def test_how_many_a_server_runs_at_once_is_found_out_or_told(tmp_path):
+    run = keep_run(tmp_path, "four", in_a_line(rate=30.0, slots=4))
+    found = call(run, "--set", "rate=0.8x", "--no-keep")
+    assert found.exit_code == 0, found.output
+    assert "4 requests were on the model together" in " ".join(found.output.split())
+    told = call(run, "--set", "rate=0.8x", "--no-keep", "--slots", "1")
+    assert "is not the lane it is taken for; say --door, or --slots" in one_line(told)
+
+
+def test_refusals_by_unknown_seats_ask_for_the_door(tmp_path):
+    rows = in_a_line()
+    refused = [
+        Row(21.0, {"net": Part(21.0, "measured")}, 429, "refused", at_s=1.0) for _ in range(5)
+    ]
+    run = keep_run(tmp_path, "refused", [*rows, *refused])
+    assert "say which door was measured: --door limited" in one_line(call(run, "--set", "net=1ms"))
+    assert call(run, "--set", "net=1ms", "--door", "queue").exit_code == 0
+    assert "there is no door 'side'" in one_line(call(run, "--set", "net=1ms", "--door", "side"))

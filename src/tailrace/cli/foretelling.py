@@ -25,6 +25,8 @@ from tailrace.wire.record import Row
 DOORS = ("limited", "batched", "queue")
 BASE_REPLICATIONS = 20
 """Of the run as it was: enough to see whether it can be replayed at all."""
+STRANGE = 0.5
+"""A replay that misses the run it is of by more than this is of something else."""
 ALONE_REPLICATIONS = 8
 """For each of several levers alone: enough for a sentence."""
 
@@ -65,7 +67,7 @@ def open_measured(
     *,
     ladder: Path | None = None,
     door: str | None = None,
-    slots: int = 1,
+    slots: int | None = None,
     config: Path | None = None,
 ) -> Measured:
     """Open a run's folder for predictions; raises BadRun, CannotPredict, BadLever, BadConfiguration."""
@@ -74,11 +76,11 @@ def open_measured(
     name = door or _door_of(run.rows)
     if name is not None and name not in doors:
         raise BadLever(f"there is no door {name!r} with a lane; choose one of {', '.join(doors)}")
-    plan = LanePlan(slots=slots) if name is None else doors[name]
     sizes: list[tuple[int, float]] = []
     if ladder is not None:
         sizes = recorded(open_run(ladder).rows).sizes
     ready = recorded(run.rows, found_arrivals(run.rows, _arrivals(run)))
+    plan = LanePlan(slots=slots or ready.at_once) if name is None else doors[name]
     if name is None and ready.outcomes["refused"]:
         raise CannotPredict(
             f"{ready.outcomes['refused']} requests were refused, by seats that are not known; "
@@ -98,12 +100,17 @@ def foretell(
     replayed = expected(
         _runs(base, seed, tell, "as it was", BASE_REPLICATIONS), ranges_only=bool(base.doubts)
     )
+    _check_replay(now, replayed)
     then = expected(_runs(after, seed, tell, "after the levers"), ranges_only=ranges_only)
     alone: list[tuple[Levers, Expected]] = []
     if len(levers.words()) > 1:
         alone = [*_each_alone(opened, levers, seed, tell)]
     capacity = [c for bound in after.bounds if (c := after.capacity_per_s(bound)) is not None]
     caveats = list(after.caveats)
+    if after.plan.slots > 1 and not after.levers.servers:
+        caveats.append(
+            f"{after.plan.slots} requests were on the model together: it is taken for a lane of so many slots"
+        )
     if (use := after.use) is not None and use > RANGE_USE:
         caveats.append(
             f"the model would be asked for {use:.0%} of its time: above {RANGE_USE:.0%} only ranges are told"
@@ -126,6 +133,21 @@ def foretell(
         replayed=replayed,
         then=then,
     )
+
+
+def _check_replay(now: Expected, replayed: Expected) -> None:
+    """A run whose own replay is another one cannot be predicted from; raises CannotPredict."""
+    real, came = now.total.get("mean"), replayed.total.get("mean")
+    if real is None:
+        return
+    told = "most of its requests would not be answered" if came is None else ""
+    if came is not None and not came.low / (1 + STRANGE) <= real.low <= came.high * (1 + STRANGE):
+        told = f"its mean would be {came.low:,.0f} to {came.high:,.0f} ms, and it was {real.low:,.0f} ms"
+    if told:
+        raise CannotPredict(
+            f"replayed without any lever {told}: its server is not the lane it is taken for; say --door, or "
+            f"--slots for how many requests it runs at once"
+        )
 
 
 def _each_alone(

@@ -20,13 +20,15 @@ from tailrace.simulate.recorded import CannotPredict
 class _RunOrVerb(TyperGroup):
     """`whatif RUN …` without a verb is a prediction."""
 
+    otherwise = "predict"
+
     def parse_args(
         self,
         ctx: Any,  # typer keeps its context's class to itself
         args: list[str],
     ) -> list[str]:
         if args and args[0] not in self.commands and args[0] != "--help":
-            args = ["predict", *args]
+            args = [self.otherwise, *args]
         return super().parse_args(ctx, args)
 
 
@@ -45,7 +47,10 @@ Ladder = Annotated[
 Door = Annotated[
     str | None, typer.Option(help=f"The door that RUN was measured at: {', '.join(DOORS)}.")
 ]
-Slots = Annotated[int, typer.Option(min=1, help="Runs at once on the server that was measured.")]
+Slots = Annotated[
+    int | None,
+    typer.Option(min=1, help="Runs at once on the measured server; found out if not given."),
+]
 Config = Annotated[
     Path | None, typer.Option(help="The box's configuration, where it is not the default.")
 ]
@@ -60,7 +65,7 @@ def predict(
     set_: Set = None,
     ladder: Ladder = None,
     door: Door = None,
-    slots: Slots = 1,
+    slots: Slots = None,
     config: Config = None,
     seed: Seed = 0,
     keeping: Keep = True,

@@ -80,6 +80,10 @@ def _saved(now: Band | None, then: Band | None, where: str) -> str:
         return ""
     if now.mid is None or then.mid is None:
         least, most = now.low - then.high, now.high - then.low
+        if least < 0 < most:
+            return f"saves up to {most:,.0f} ms or costs up to {-least:,.0f} ms {where}"
+        if most <= 0:
+            return f"costs between {-most:,.0f} and {-least:,.0f} ms {where}"
         return f"saves between {least:,.0f} and {most:,.0f} ms {where}"
     saves = now.mid - then.mid
     if saves < 0:

@@ -223,6 +223,8 @@ def prepare(
     if others is None:
         others = not run.queue_known or shared_with_others(run, plan, ladder)
     _needs_own_line(run, levers, others=others)
+    if others and levers.dedicated and levers.servers is None:
+        plan = replace(plan, slots=1)  # of a shared place nobody knows how much of it is ours
     after = pulled(plan, levers, doors)
     if after.shares and any(trip.items > 1 for trip in run.trips):
         raise CannotPredict(
@@ -319,6 +321,8 @@ def _caveats(run: Recorded, levers: Levers, *, others: bool) -> tuple[str, ...]:
         said.append(
             "dedicated: the queue of this run is its own requests'; nobody else's is removed"
         )
+    if levers.dedicated and others and levers.servers is None:
+        said.append("dedicated: a place that answers one at a time (set servers for more)")
     if levers.cache:
         said.append("cache: which answers are known is taken to be chance, however long they take")
     if levers.rate is not None and run.arrivals.closed is not None:

@@ -20,6 +20,7 @@ AFTER = ("transfer", "client")
 
 ROWS_MIN = 20
 """Answered requests without which nothing is predicted."""
+EDGE_SHARE = 0.1
 CUT_OFF_SHARE = 0.01
 """The share of requests that may have been cut off: their times are not known."""
 UNTOLD_SHARE = 0.10
@@ -85,6 +86,23 @@ class Recorded:
     def mean(self, what: str) -> float:
         """The mean of one of a trip's figures, in milliseconds."""
         return fmean(getattr(trip, what) for trip in self.trips)
+
+    @property
+    def at_once(self) -> int:
+        """How many requests were on the model together at most: it has at least so many slots.
+
+        Spans are narrowed by a tenth at both ends, for where they begin is known to the path's jitter only.
+        """
+        steps = []
+        for trip in self.trips:
+            began = trip.row.at_s * 1000 + trip.before + trip.net / 2 + trip.queue
+            edge = EDGE_SHARE * trip.service
+            steps += [(began + edge, 1), (began + trip.service - edge, -1)]
+        inside = most = 0
+        for _, step in sorted(steps):
+            inside += step
+            most = max(most, inside)
+        return max(1, most)
 
     def turnaround_s(self, *, alone: bool) -> float:
         """Seconds for which a slot stays taken after a run, before the next one begins.
