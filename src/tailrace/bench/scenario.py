@@ -24,6 +24,7 @@ from pydantic import (
 
 from tailrace.bench.errors import BadScenario
 from tailrace.bench.units import Amount
+from tailrace.latency.cost import Prices
 
 CASES_MAX = 64
 """The most points of one grid."""
@@ -189,6 +190,8 @@ class Scenario(Table):
     """Settings by dotted path, each with several values: every combination is a case."""
     rounds: int = Field(1, ge=1, le=ROUNDS_MAX)
     """How often the cases take turns, A/B/A/B, so that what drifts hits all of them."""
+    cost: Prices | None = None
+    """Prices, where the report is to say what the calls cost."""
     best_before: int = Field(30, ge=1, le=3650)
     """Days until the answer should be asked for again."""
 

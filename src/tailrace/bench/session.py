@@ -238,6 +238,8 @@ def _head(
         f"/{number + 1:02}-{case.name.replace(', ', '-').replace(' ', '-')}" if count > 1 else ""
     )
     plan = scenario.model_dump(mode="json", exclude={"target", "ask", "load", "grid", "against"})
+    if plan["cost"] is None:
+        del plan["cost"]
     plan |= case.model_dump(mode="json", include={"target", "ask", "load"})
     plan["target"]["url"] = bare(case.target.url)
     return Head(

@@ -3,7 +3,7 @@
 import asyncio
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
@@ -15,6 +15,7 @@ from tailrace.bench.errors import BadScenario, NoAnswer
 from tailrace.bench.scenario import Scenario, cases, read_scenario, shipped
 from tailrace.bench.selftest import WITHIN_MS, Checked, self_test
 from tailrace.cli.console import err, fail, out
+from tailrace.latency.report import keep_reports
 from tailrace.latency.runs import BadRun
 from tailrace.latency.runs.folder import DEFAULT_ROOT
 
@@ -32,6 +33,7 @@ Remote = Annotated[
     bool, typer.Option("--remote", help="The target is another machine, and I may load it.")
 ]
 Check = Annotated[bool, typer.Option("--check", help="Print the cases and leave.")]
+Lang = Annotated[Literal["en", "ko"], typer.Option(help="The reports' language at first.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
 
 
@@ -74,6 +76,7 @@ def run(
     root: Root = DEFAULT_ROOT,
     remote: Remote = False,
     check: Check = False,
+    lang: Lang = "en",
     as_json: Json = False,
 ) -> None:
     """Carry a scenario out and keep one folder for each of its cases.
@@ -103,10 +106,11 @@ def run(
         out.print(_table(outcome))
         out.print(f"kept in {outcome.folder}", soft_wrap=True)
     for path, summary in outcome.runs:
+        if summary.phases:
+            keep_reports(path, lang)
         for why in summary.validity.reasons:
             case = summary.case or summary.scenario
             err.print(f"[bold red]not valid[/] {escape(case)}: {escape(why)}", soft_wrap=True)
-        del path
     if outcome.stopped:
         raise typer.Exit(130)
     if not outcome.valid:

@@ -11,55 +11,18 @@ from tailrace.bench.bottleneck.places import DISTANCE_MS, EDGE_MS, LIMIT_S
 from tailrace.cli.bottleneck import Foretold, Story
 from tailrace.cli.bottleneck_words import WORDS, Language
 from tailrace.latency.prediction import Judged
+from tailrace.latency.report.style import COLOURS, STYLE
 from tailrace.latency.runs import Run
 from tailrace.latency.runs.summary import parts_of, steady
 from tailrace.wire.record import Row
 
 KEYS = ("first", "later", "edge", "near")
-COLOURS = {
-    "net": "#4464ad",
-    "queue": "#c8553d",
-    "prefill": "#7a9e7e",
-    "infer": "#7a9e7e",
-    "think": "#8e6c8a",
-    "generate": "#e0a458",
-    "transfer": "#90a4ae",
-    "client": "#b0bec5",
-    "sched": "#cfd8dc",
-    "other": "#9aa0a6",
-}
 LINES = {"first": "#8e6c8a", "later": "#4464ad", "edge": "#c8553d", "near": "#2e7d5b"}
 LIMIT_MS = round(LIMIT_S * 1000)
 SHOWN_SHARE = 0.005
 """Parts of a smaller share are left out of tables."""
 SAME, GREW = 0.10, 0.05
 """A part is as long as before within this share, and weighs more from so many points on."""
-STYLE = """
-:root { --ink: #1d2733; --soft: #5b6775; --line: #d9dee4; --paper: #ffffff; --back: #f5f6f8; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e9ee; --soft: #a3adb9; --line: #37404b; --paper: #1b2129; --back: #12161c; }
-}
-* { box-sizing: border-box }
-body { margin: 0; background: var(--back); color: var(--ink);
-  font: 16px/1.6 system-ui, "Noto Sans KR", "Noto Sans CJK KR", sans-serif; word-break: keep-all }
-main { max-width: 60rem; margin: 0 auto; padding: 1.5rem 1rem 4rem }
-h1 { font-size: 2rem; line-height: 1.2; margin: 1rem 0 .5rem } h2 { font-size: 1.2rem; margin: 0 0 .5rem }
-section { background: var(--paper); border: 1px solid var(--line); border-radius: .6rem;
-  padding: 1rem 1.2rem; margin: 1rem 0; overflow-x: auto }
-p { margin: .4rem 0 } .soft { color: var(--soft); font-size: .9rem }
-.say { font-size: 1.15rem; font-weight: 600 }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: .92rem }
-th, td { text-align: right; padding: .3rem .6rem; border-bottom: 1px solid var(--line); white-space: nowrap }
-th:first-child, td:first-child { text-align: left } th { color: var(--soft); font-weight: 600 }
-.good { color: #2e7d5b } .bad { color: #c8553d; font-weight: 600 }
-svg { width: 100%; height: auto; display: block } svg text { fill: var(--ink); font-size: 13px }
-svg .faint { fill: var(--soft); font-size: 12px } svg .rule { stroke: var(--line) }
-.keys { display: flex; flex-wrap: wrap; gap: .2rem 1rem; font-size: .9rem; margin-top: .4rem }
-.keys i { display: inline-block; width: .8rem; height: .8rem; border-radius: .2rem; margin-right: .3rem }
-fieldset { border: 0; padding: 0; margin: 0; float: right } legend { position: absolute; left: -99rem }
-fieldset label { margin-left: .6rem; cursor: pointer }
-body:has(#ko:checked) .en, body:has(#en:checked) .ko { display: none }
-"""
 
 
 def page(story: Story, language: Language = "ko") -> str:

@@ -11,6 +11,7 @@ from tailrace.cli.books import app as books
 from tailrace.cli.burst import burst
 from tailrace.cli.calibrate import calibrate
 from tailrace.cli.console import err
+from tailrace.cli.cost import cost
 from tailrace.cli.demo import app as demo
 from tailrace.cli.models import app as models
 from tailrace.cli.runs import app as runs
@@ -29,6 +30,7 @@ app.command()(serve)
 app.command()(api)
 app.command()(calibrate)
 app.command()(burst)
+app.command()(cost)
 app.add_typer(books, name="books")
 app.add_typer(models, name="models")
 app.add_typer(bench, name="bench")

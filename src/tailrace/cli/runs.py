@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import orjson
 import typer
@@ -10,12 +10,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from tailrace.cli.console import fail, out
+from tailrace.latency.report import keep_reports
 from tailrace.latency.runs import BadRun, Listed, list_runs
 from tailrace.latency.runs.folder import DEFAULT_ROOT
 
 app = typer.Typer(rich_markup_mode="rich", help="The runs that were kept.")
 
 Root = Annotated[Path, typer.Option("--root", help="The folder that holds the runs.")]
+Paths = Annotated[list[Path], typer.Argument(help="Folders of runs.")]
+Lang = Annotated[Literal["en", "ko"], typer.Option(help="The reports' language at first.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object per run instead of a table.")]
 
 
@@ -41,6 +44,21 @@ def runs(context: typer.Context, root: Root = DEFAULT_ROOT, as_json: Json = Fals
         out.print(f"No run is kept in {root}; measure one with: tailrace bench run", soft_wrap=True)
     else:
         out.print(_table(found, root))
+
+
+@app.command()
+def report(paths: Paths, lang: Lang = "en") -> None:
+    """Write the reports of runs anew: report.md and report.html in their folders.
+
+    Examples:
+      tailrace runs report runs/2026-12-01T100000Z-embed --lang ko
+
+    """
+    try:
+        for path in paths:
+            out.print(str(keep_reports(path, lang)), soft_wrap=True)
+    except BadRun as bad:
+        fail(str(bad))
 
 
 def _told(one: Listed) -> dict[str, object]:
