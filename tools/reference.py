@@ -202,6 +202,7 @@ BOUNDING_CONSTANTS = (
     ("tailrace.bench.generator", "IN_FLIGHT_MAX", "requests of a run on their way at once"),
     ("tailrace.bench.generator", "FAILED_MAX", "failures before the first answer that end a run"),
     ("tailrace.bench.lag", "LOOKS_MAX", "looks at the sender's own loop that are kept"),
+    ("tailrace.latency.imports.recognise", "FILE_BYTES_MAX", "bytes of another tool's result file"),
     ("tailrace.latency.report.drawings", "DOTS_MAX", "requests drawn as dots in a report"),
     ("tailrace.latency.report.drawings", "STEPS_MAX", "steps of a distribution's line in a report"),
     ("tailrace.latency.runs.folder", "ROWS_MAX", "rows of one run"),

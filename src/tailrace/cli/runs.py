@@ -10,6 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from tailrace.cli.console import fail, out
+from tailrace.latency.imports import BadImport, recognise
+from tailrace.latency.imports.keep import keep_imported
 from tailrace.latency.report import keep_reports
 from tailrace.latency.runs import BadRun, Listed, list_runs
 from tailrace.latency.runs.folder import DEFAULT_ROOT
@@ -18,6 +20,7 @@ app = typer.Typer(rich_markup_mode="rich", help="The runs that were kept.")
 
 Root = Annotated[Path, typer.Option("--root", help="The folder that holds the runs.")]
 Paths = Annotated[list[Path], typer.Argument(help="Folders of runs.")]
+Files = Annotated[list[Path], typer.Argument(help="Result files of other tools.")]
 Lang = Annotated[Literal["en", "ko"], typer.Option(help="The reports' language at first.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object per run instead of a table.")]
 
@@ -58,6 +61,26 @@ def report(paths: Paths, lang: Lang = "en") -> None:
         for path in paths:
             out.print(str(keep_reports(path, lang)), soft_wrap=True)
     except BadRun as bad:
+        fail(str(bad))
+
+
+@app.command("import")
+def import_file(files: Files, root: Root = DEFAULT_ROOT, lang: Lang = "en") -> None:
+    """Keep the runs of guidellm, aiperf, vllm bench or k6 as folders, to compare and draw them.
+
+    Examples:
+      tailrace runs import benchmarks.json
+      tailrace runs import profile_export.jsonl --root runs
+      tailrace runs import k6-points.json
+
+    """
+    try:
+        for path in files:
+            for found in recognise(path):
+                folder, summary = keep_imported(found, root)
+                keep_reports(folder, lang)
+                out.print(f"{folder}  ({found.tool}, {summary.n:,} requests)", soft_wrap=True)
+    except (BadImport, BadRun) as bad:
         fail(str(bad))
 
 

@@ -37,7 +37,7 @@ p { margin: .4rem 0 } .soft { color: var(--soft); font-size: .9rem }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: .92rem }
 th, td { text-align: right; padding: .3rem .6rem; border-bottom: 1px solid var(--line); white-space: nowrap }
 th:first-child, td:first-child { text-align: left } th { color: var(--soft); font-weight: 600 }
-tr:last-child td { font-weight: 600 }
+[data-part=parts] tr:last-child td { font-weight: 600 }
 .good { color: var(--good) } .bad { color: var(--bad); font-weight: 600 }
 svg { width: 100%; height: auto; display: block } svg text { fill: var(--ink); font-size: 13px }
 svg .faint { fill: var(--soft); font-size: 12px } svg .rule { stroke: var(--line) }
