@@ -7,12 +7,10 @@ answer at most.
 
 import argparse
 import asyncio
-import random
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -22,25 +20,30 @@ from typing import Any
 from figures import Figure, keep
 from machine import fingerprint
 
+from tailrace.bench.generator import Sender
+from tailrace.bench.scenario import LoadTable
+from tailrace.bench.steady import Settled
+from tailrace.bench.verdict import load_of
 from tailrace.cli.foretelling import Measured, foretell, open_measured
 from tailrace.latency.exchange import now_ns
-from tailrace.latency.measure import Moment, measure
 from tailrace.latency.pool import Pool
 from tailrace.latency.prediction import Score, score
 from tailrace.latency.runs import Head, Load, Run, RunWriter, open_run
+from tailrace.latency.runs.summary import steady
 from tailrace.latency.targets.doors import door
 from tailrace.simulate.levers import parse
 from tailrace.wire.record import Row
 
-A_MS, B_MS, SPREAD = 8.0, 12.0, 0.3
+A_MS, B_MS, SPREAD = 12.0, 18.0, 0.3
 ALONE_S = (A_MS + B_MS) / 1000
 BASE_USE = 0.5
 """Use of the lane while it is calibrated."""
 CASES: dict[str, tuple[str, float]] = {
     "limited, 1.5 x the rate": ("limited", 1.5),
     "limited to batched, twice the rate": ("batched", 2.0),
-    "alone to queue, 1.5 x the rate": ("queue", 1.5),
+    "alone to queue, 1.4 x the rate": ("queue", 1.4),
 }
+TEXTS = [f"review number {number}" for number in range(4000)]
 SATURATION_TARGET = 0.10
 
 
@@ -58,30 +61,32 @@ def box() -> Iterator[str]:
             process.wait(20)
 
 
-async def load(url: str, name: str, rate: float, seconds: float, seed: int) -> list[Row]:
-    """Poisson arrivals at one door; intended starts kept."""
-    chance, starts, at = random.Random(seed), [], 0.0
-    while (at := at + chance.expovariate(rate)) < seconds:
-        starts.append(at)
-    target = door(url, name, [f"{name} {seed} {number}" for number in range(len(starts))])
+async def load(url: str, name: str, table: LoadTable) -> tuple[list[Row], Load]:
+    """The load at one door: its rows, and how it was sent. Every run asks the same texts."""
+    target = door(url, name, TEXTS)
+    rows: list[Row] = []
     async with Pool() as pool:
         await pool.warm(url, 8)
-        began = now_ns() + 50_000_000
-
-        async def one(number: int, at_s: float) -> Row:
-            meant = began + round(at_s * 1e9)
-            await asyncio.sleep(max(0.0, (meant - now_ns()) / 1e9))
-            phase = "steady" if at_s > seconds * 0.05 else "warm-up"
-            moment = Moment(meant, at_s, time.time(), phase)
-            return await measure(pool, target, number, moment, timeout_s=30.0)
-
-        return list(await asyncio.gather(*(one(n, s) for n, s in enumerate(starts))))
+        sender = Sender(pool, target, table, rows.append, now_ns(), pairs=str)
+        blocks = [await sender.block(0)]
+    return rows, load_of(table, blocks, steady(rows), Settled(0.0, None))
 
 
 def run(url: str, root: Path, name: str, rate: float, seconds: float, seed: int) -> Run:
     """One measured run, kept."""
     print(f"measuring {name} at {rate:.1f}/s for {seconds:.0f} s", flush=True)
-    rows = asyncio.run(load(url, name, rate, seconds, seed))
+    table = LoadTable.model_validate(
+        {
+            "kind": "poisson",
+            "rate": rate,
+            "seed": seed,
+            "length": f"{seconds:g}s",
+            "cold": "2req",
+            "warm_up": "5%",
+            "timeout": "30s",
+        }
+    )
+    rows, lived = asyncio.run(load(url, name, table))
     now = datetime.now(UTC)
     folder = root / f"{name}-{seed}"
     head = Head(
@@ -91,18 +96,17 @@ def run(url: str, root: Path, name: str, rate: float, seconds: float, seed: int)
         target=url,
         began=now,
         best_before=(now + timedelta(days=30)).date(),
-        plan={"load": {"rate": rate}},
+        plan={"load": table.model_dump(mode="json")},
     )
     with RunWriter(folder, head) as writer:
         writer.append(*rows)
-        writer.finish(load=Load(kind="open-poisson", duration_s=seconds, offered_per_s=rate))
+        writer.finish(load=lived)
     return open_run(folder)
 
 
 def answered_per_s(found: Run) -> float:
     """Answers a second while more was offered than could be answered."""
-    steady = [row for row in found.rows if row.phase == "steady" and row.outcome == "ok"]
-    ends = sorted(row.at_s + row.wall_ms / 1000 for row in steady)
+    ends = sorted(r.at_s + r.wall_ms / 1000 for r in steady(found.rows) if r.outcome == "ok")
     skip = len(ends) // 10
     return (len(ends) - 2 * skip - 1) / (ends[-skip - 1] - ends[skip])
 
@@ -147,7 +151,7 @@ def saturation(opened: Measured, url: str, root: Path, name: str, seconds: float
 def main() -> None:
     """Calibrate, foretell, measure, judge."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=45.0, help="of each measured run")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of each measured run")
     options = parser.parse_args()
     machine: dict[str, Any] = fingerprint()
     rate = BASE_USE / ALONE_S

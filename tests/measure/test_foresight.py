@@ -9,11 +9,12 @@ import pytest
 from tailrace.core.batch import BatchRule
 from tailrace.latency.prediction import expected
 from tailrace.simulate.curve import BatchCurve
-from tailrace.simulate.forecast import prepare
 from tailrace.simulate.levers import parse
 from tailrace.simulate.plan import CallerPlan, LanePlan
+from tailrace.simulate.prepare import prepare
 from tailrace.simulate.recorded import Arrivals, found_arrivals, recorded
-from tailrace.simulate.replay import Visit, replay
+from tailrace.simulate.replay import replay
+from tailrace.simulate.visits import Visit
 from tailrace.wire.record import Part, Row
 
 TRUTH = BatchCurve(0.008, 0.012)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from tailrace.simulate.plan import LanePlan
-from tailrace.simulate.replay import Visit, replay
+from tailrace.simulate.replay import replay
 from tailrace.simulate.theory import erlang_c, erlang_c_wait_s, pollaczek_khinchine_s
+from tailrace.simulate.visits import Visit
 
 SEED = 20261201
 

@@ -11,7 +11,8 @@ from tailrace.cli.whatif import app
 from tailrace.latency.prediction import BadPrediction, kept
 from tailrace.latency.runs import Head, Load, RunWriter
 from tailrace.simulate.plan import LanePlan
-from tailrace.simulate.replay import Visit, replay
+from tailrace.simulate.replay import replay
+from tailrace.simulate.visits import Visit
 from tailrace.wire.record import Part, Row
 
 BEGAN = datetime(2026, 12, 1, 3, 0, tzinfo=UTC)

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from tailrace.core.batch import BatchRule
-from tailrace.simulate.forecast import prepare
 from tailrace.simulate.levers import parse
 from tailrace.simulate.plan import LanePlan
+from tailrace.simulate.prepare import prepare
 from tailrace.simulate.recorded import Arrivals, CannotPredict, found_arrivals, recorded
-from tailrace.simulate.replay import Visit, replay
+from tailrace.simulate.replay import replay
+from tailrace.simulate.visits import Visit
 from tailrace.wire.record import Part, Row
 
 DOORS = {
@@ -239,3 +240,13 @@ def test_without_a_queue_figure_the_line_is_taken_to_stay_and_that_is_said():
     assert any("no queue figure" in said for said in forecast.caveats)
     assert mean(runs) == pytest.approx(np.mean([one.wall_ms for one in rows]) - 15, rel=0.1)
     assert mean(runs, "queue") == 0.0, "nothing is counted twice"
+
+
+def test_answers_out_of_the_servers_cache_pass_the_line_as_they_did():
+    slow = [row(i / 12, net=20.0, queue=0.0, infer=100.0) for i in range(40)]
+    quick = [row(i / 12 + 0.01, net=20.0, other=1.0, detail={"cache": "hit"}) for i in range(40)]
+    forecast, runs = predicted([*slow, *quick])
+    hits = [one for run in runs for one in run if one.parts.get("infer") is None]
+    assert hits
+    assert all(one.wall_ms == pytest.approx(21) for one in hits)
+    assert forecast.capacity_per_s() == pytest.approx(20, rel=0.01)

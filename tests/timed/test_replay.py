@@ -5,8 +5,9 @@ import pytest
 
 from tailrace.core.batch import BatchRule
 from tailrace.simulate.plan import CallerPlan, LanePlan
-from tailrace.simulate.replay import Replayed, Stay, Visit, replay
+from tailrace.simulate.replay import replay
 from tailrace.simulate.theory import lindley_waits
+from tailrace.simulate.visits import Replayed, Stay, Visit
 
 SEED = 20261201
 

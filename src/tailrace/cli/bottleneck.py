@@ -22,19 +22,27 @@ from tailrace.bench.bottleneck.places import (
     Act,
 )
 from tailrace.bench.bottleneck.server import PING, serving
+from tailrace.bench.generator import Sender
+from tailrace.bench.scenario import LoadTable
+from tailrace.bench.steady import Settled
+from tailrace.bench.verdict import load_of, reasons
 from tailrace.cli.foretelling import Measured, foretell, open_measured
 from tailrace.latency.beyond import beyond, way_ms
 from tailrace.latency.exchange import now_ns
-from tailrace.latency.measure import Moment, measure
+from tailrace.latency.measure import measure
 from tailrace.latency.moved import Verdict, moved
 from tailrace.latency.pool import Pool
 from tailrace.latency.prediction import Prediction, Score, keep, keep_score, score
-from tailrace.latency.runs import Head, Load, Run, RunWriter, open_run
+from tailrace.latency.runs import Head, Run, RunWriter, open_run
+from tailrace.latency.runs.summary import steady
 from tailrace.latency.targets.chat import Chat
 from tailrace.latency.targets.plain import PlainUrl
+from tailrace.latency.targets.posted import digest
 from tailrace.simulate.levers import parse
 from tailrace.wire.record import Row
 
+PROMPT = "오늘 회의를 한 문장으로 옮겨 줘."
+PAIR = digest(PROMPT.encode())
 PINGS = 8
 """Cheap requests before a measurement, for the length of the way."""
 COLD = 2
@@ -120,8 +128,39 @@ def _foretell(opened: Measured, words: Sequence[str], came: Run, tell: Tell) -> 
 
 async def _measure(act: Act, url: str, root: Path, within: Callable[[float], None]) -> Run:
     """One act: how long the way is, then requests at an even rate, whatever the answers do."""
+    load = LoadTable.model_validate(
+        {
+            "kind": "constant",
+            "rate": act.rate,
+            "length": f"{act.n + COLD}req",
+            "cold": f"{COLD}req",
+            "warm_up": "0%",
+            "timeout": f"{act.timeout_s:g}s",
+        }
+    )
+    extra = {} if act.reasoning is None else {"reasoning_effort": act.reasoning}
+    chat = Chat(url, [PROMPT], "scripted", extra=extra)
+    ping = PlainUrl(url.removesuffix("/v1") + PING)
+    with RunWriter(root / act.key, _head(act, url, load)) as writer:
+        async with Pool() as pool:
+            whole_ms = way_ms([await measure(pool, ping, i) for i in range(PINGS)])
+
+            def keep_row(row: Row) -> None:
+                row = _streamed(row)
+                writer.append(row if whole_ms is None else beyond(row, whole_ms))
+                within(min(1.0, len(writer.rows) / (act.n + COLD)))
+
+            sender = Sender(pool, chat, load, keep_row, now_ns(), pairs=lambda _: PAIR)
+            blocks = [await sender.block(0)]
+        rows, unknown = steady(writer.rows), Settled(0.0, None)
+        lived = load_of(load, blocks, rows, unknown)
+        writer.finish(load=lived, reasons=reasons(lived, rows, blocks, unknown))
+    return open_run(root / act.key)
+
+
+def _head(act: Act, url: str, load: LoadTable) -> Head:
     now = datetime.now(UTC)
-    head = Head(
+    return Head(
         id=act.key,
         kind="bench",
         scenario=f"bottleneck-{act.key}",
@@ -132,38 +171,8 @@ async def _measure(act: Act, url: str, root: Path, within: Callable[[float], Non
         model="scripted",
         began=now,
         best_before=(now + BEST_BEFORE).date(),
-        plan={
-            "place": act.place.to_json(),
-            "load": {"rate": act.rate, "timeout": f"{act.timeout_s:g}s"},
-        },
+        plan={"place": act.place.to_json(), "load": load.model_dump(mode="json")},
     )
-    extra = {} if act.reasoning is None else {"reasoning_effort": act.reasoning}
-    chat = Chat(url, ["오늘 회의를 한 문장으로 옮겨 줘."], "scripted", extra=extra)
-    ping = PlainUrl(url.removesuffix("/v1") + PING)
-    with RunWriter(root / act.key, head) as writer:
-        async with Pool() as pool:
-            whole_ms = way_ms([await measure(pool, ping, i) for i in range(PINGS)])
-            began_ns = now_ns() + 100_000_000
-            asked = [
-                asyncio.create_task(_one(pool, chat, act, number, began_ns))
-                for number in range(act.n + COLD)
-            ]
-            for number, ended in enumerate(asyncio.as_completed(asked)):
-                row = _streamed(await ended)
-                writer.append(row if whole_ms is None else beyond(row, whole_ms))
-                within(number / len(asked))
-        lasted = (now_ns() - began_ns) / 1e9
-        writer.finish(load=Load(kind="open-constant", duration_s=lasted, offered_per_s=act.rate))
-    return open_run(root / act.key)
-
-
-async def _one(pool: Pool, chat: Chat, act: Act, number: int, began_ns: int) -> Row:
-    at_s = number / act.rate
-    meant = began_ns + round(at_s * 1e9)
-    await asyncio.sleep(max(0.0, (meant - now_ns()) / 1e9))
-    phase = "cold" if number < COLD else "steady"
-    moment = Moment(meant, at_s, time.time(), phase)
-    return await measure(pool, chat, number, moment, timeout_s=act.timeout_s)
 
 
 def _streamed(row: Row) -> Row:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 from rich.table import Table
 
+from tailrace.bench.errors import NoAnswer
 from tailrace.cli.bottleneck import Story, tell_story
 from tailrace.cli.bottleneck_page import KEYS, page
 from tailrace.cli.bottleneck_words import WORDS
@@ -49,7 +50,7 @@ def bottleneck(
         folder = new_folder(root, "bottleneck")
         with progress_bar() as tell:
             story = tell_story(folder, tell)
-    except (BadRun, OSError) as bad:
+    except (BadRun, NoAnswer, OSError) as bad:
         fail(str(bad))
     report = folder / REPORT
     report.write_text(page(story, language), encoding="utf-8")

@@ -16,9 +16,10 @@ from tailrace.latency.measure import POLL_S
 from tailrace.latency.prediction import Band, Expected, Prediction, expected, measured
 from tailrace.latency.runs import Run, open_run
 from tailrace.serve.settings import DoorSettings, load
-from tailrace.simulate.forecast import RANGE_USE, Forecast, prepare
+from tailrace.simulate.forecast import RANGE_USE, Forecast
 from tailrace.simulate.levers import BadLever, Levers, seconds
 from tailrace.simulate.plan import CallerPlan, LanePlan
+from tailrace.simulate.prepare import prepare
 from tailrace.simulate.recorded import Arrivals, CannotPredict, Recorded, found_arrivals, recorded
 from tailrace.wire.record import Row
 
@@ -121,7 +122,7 @@ def foretell(
         levers=levers.words(),
         commit=opened.run.env.get("commit"),
         seeds=tuple(range(seed, seed + after.replications)),
-        requests=opened.recorded.n,
+        requests=after.requests,
         use=use,
         capacity_per_s=_capacity(capacity),
         ranges_only=ranges_only,
@@ -208,6 +209,10 @@ def _arrivals(run: Run) -> Arrivals | None:
         return None
     if sent.kind == "closed" and sent.concurrency:
         return Arrivals(closed=sent.concurrency, pause_s=sent.think_s or 0.0)
+    if sent.kind == "staircase" and sent.think_s is not None:
+        raise CannotPredict(
+            "the run is a staircase of callers; predict from a run of one number of callers"
+        )
     rate = _load(run).get("rate")
     if sent.kind == "open-poisson" and isinstance(rate, int | float) and rate > 0:
         return Arrivals(rate=float(rate))

@@ -4,20 +4,21 @@ Every replication draws its requests anew from the recorded ones (and those from
 run is less sure than a long one), in blocks, because neighbours are alike. Statistics are somebody else's.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.simulate.curve import BatchCurve, bounds, fit
+from tailrace.simulate.curve import BatchCurve
 from tailrace.simulate.levers import Levers
-from tailrace.simulate.plan import CallerPlan, LanePlan, pulled
-from tailrace.simulate.pulled import Bound, Brought, brought, doubts, needs, usual
-from tailrace.simulate.recorded import CannotPredict, Recorded
-from tailrace.simulate.replay import Visit, replay
+from tailrace.simulate.plan import CallerPlan, LanePlan
+from tailrace.simulate.pulled import Bound, Brought, brought
+from tailrace.simulate.recorded import Recorded
+from tailrace.simulate.replay import replay
 from tailrace.simulate.rows import as_row
+from tailrace.simulate.visits import Visit
 from tailrace.wire.record import Row
 
 Ints = NDArray[np.int64]
@@ -26,17 +27,13 @@ RANGE_USE = 0.90
 """From this use on a small error of the rate is a large one of the queue: only ranges are told."""
 REPLICATIONS = 40
 REPLICATIONS_MIN = 12
+SHAPED_MIN = 3
+"""The same where the arrivals have a shape that cannot be cut short."""
 REQUESTS_MAX = 40_000
 """Requests replayed for one prediction, over all its replications: some seconds."""
 WARM_UP = 0.1
 """Requests replayed before those that count, so that they do not find an empty line; by share."""
 WARM_UP_MIN = 30
-OTHERS_FACTOR = 1.5
-OTHERS_SHARE = 0.05
-"""A queue so much longer than the run's own requests can have made it, and such a share of the whole, is
-taken to be others' too."""
-LINE_LEVERS = ("rate", "servers", "door", "seats", "queue-timeout", "window", "batch")
-"""Levers whose effect is the line's."""
 NO_LINE = 10_000
 """Slots of a lane in which nobody waits."""
 
@@ -90,8 +87,9 @@ class Forecast:
         requests = self._all_brought(bound)
         curve = self.curves[bound]
         items = self.plan.batch.items_max if self.plan.shares else 1
-        run_s = curve.seconds(items) * fmean(one.weight for one in requests) + self.turnaround_s
-        asked = 1.0 - (self.levers.cache or 0.0)
+        weights = [one.weight for one in requests if not one.known]
+        asked = len(weights) / len(requests) * (1.0 - (self.levers.cache or 0.0))
+        run_s = curve.seconds(items) * fmean(weights or [0.0]) + self.turnaround_s
         return items * self.plan.slots / run_s / asked if run_s > 0 and asked > 0 else None
 
     @property
@@ -108,8 +106,15 @@ class Forecast:
     @property
     def replications(self) -> int:
         """How many there should be of each bound: fewer of long runs, so that it takes seconds."""
-        most = REQUESTS_MAX // (self.run.n * len(self.bounds))
-        return max(REPLICATIONS_MIN, min(REPLICATIONS, most))
+        most = REQUESTS_MAX // (self.requests * len(self.bounds))
+        least = SHAPED_MIN if self.run.arrivals.fixed else REPLICATIONS_MIN
+        return max(least, min(REPLICATIONS, most))
+
+    @property
+    def requests(self) -> int:
+        """How many requests a replication counts: those of the run, or of a very long one a part."""
+        n = self.run.n
+        return n if self.run.arrivals.fixed else min(n, REQUESTS_MAX // REPLICATIONS_MIN)
 
     @property
     def _lineless(self) -> bool:
@@ -120,8 +125,8 @@ class Forecast:
         random = np.random.default_rng((seed, 7))
         trips = self.run.trips
         shaped = paired or self.run.arrivals.fixed
-        warm = 0 if shaped else max(WARM_UP_MIN, round(self.run.n * WARM_UP))
-        count = len(trips) if paired else self.run.n + warm
+        warm = 0 if shaped else max(WARM_UP_MIN, round(self.requests * WARM_UP))
+        count = len(trips) if paired else self.requests + warm
         chosen = np.arange(count) if paired else _drawn(random, len(trips), count)
         every = self._all_brought(bound)
         requests = [every[i] for i in chosen]
@@ -134,7 +139,7 @@ class Forecast:
                 weight=one.weight,
                 after_s=one.after_s(self.turnaround_s),
                 elsewhere_s=max(0.0, one.queue) / 1000,
-                known=bool(hit),
+                known=one.known or bool(hit),
             )
             for at, one, hit in zip(starts, requests, known, strict=True)
         ]
@@ -197,139 +202,6 @@ class Forecast:
     def _known(self, random: np.random.Generator, count: int) -> NDArray[np.bool_]:
         share = self.levers.cache or 0.0
         return np.asarray(random.random(count) < share)
-
-
-def prepare(
-    run: Recorded,
-    levers: Levers,
-    plan: LanePlan,
-    doors: dict[str, LanePlan],
-    *,
-    callers: CallerPlan | None = None,
-    ladder: Sequence[tuple[int, float]] = (),
-    others: bool | None = None,
-) -> Forecast:
-    """A prediction of `run`, measured under `plan`, after `levers`.
-
-    `ladder` holds more (items, seconds) of runs of several sizes, where another run measured them;
-    `others` says whether the line is filled by others too, and is found out where it is None.
-
-    Raises:
-        CannotPredict: the run lacks what a lever needs.
-        BadLever: a lever has nothing to work on.
-
-    """
-    needs(run, levers)
-    if others is None:
-        others = not run.queue_known or shared_with_others(run, plan, ladder)
-    _needs_own_line(run, levers, others=others)
-    if others and levers.dedicated and levers.servers is None:
-        plan = replace(plan, slots=1)  # of a shared place nobody knows how much of it is ours
-    after = pulled(plan, levers, doors)
-    if after.shares and any(trip.items > 1 for trip in run.trips):
-        raise CannotPredict(
-            "the run's requests bring several inputs each, and how these would share runs is not told; "
-            "measure requests of one input"
-        )
-    curves, said = _curves(run, after, ladder)
-    said = [*said, *doubts(run, levers, others=others)]
-    if said and 0 in curves:
-        curves = {-1: curves[0], 1: curves[0]}
-    elif not said:
-        curves = {0: curves[0]}
-    return Forecast(
-        run=run,
-        levers=levers,
-        plan=after,
-        callers=_callers(callers or CallerPlan(), levers),
-        others=others,
-        curves=curves,
-        turnaround_s=run.turnaround_s(alone=not plan.shares and plan.slots == 1 and not others),
-        doubts=tuple(said),
-        caveats=_caveats(run, levers, others=others),
-    )
-
-
-def shared_with_others(
-    run: Recorded, plan: LanePlan, ladder: Sequence[tuple[int, float]] = ()
-) -> bool:
-    """Whether the recorded queue is far longer than the run's own requests can have made it."""
-    if not run.queue_known:
-        return False
-    whole = sum(run.mean(name) for name in ("before", "net", "queue", "service", "other", "after"))
-    if run.mean("queue") < OTHERS_SHARE * whole:
-        return False
-    alone = Forecast(
-        run, Levers(), plan, CallerPlan(), False, _curves(run, plan, ladder)[0], 0.0, (), ()
-    )
-    bound = max(alone.curves)
-    rows = alone.replicate(0, bound, paired=True).rows
-    own = fmean(row.parts["queue"].ms for row in rows if row.outcome == "ok")
-    return run.mean("queue") > OTHERS_FACTOR * own + OTHERS_SHARE * whole
-
-
-def _needs_own_line(run: Recorded, levers: Levers, *, others: bool) -> None:
-    """Of a line that others fill too, or that nobody tells of, only its own requests are known."""
-    if not others or levers.dedicated:
-        return
-    asked = {word.partition("=")[0] for word in levers.words()}
-    for name in LINE_LEVERS:
-        if name in asked and run.queue_known:
-            raise CannotPredict(
-                f"{name}: the line of this run is filled by others too, and how it would answer is not "
-                f"known; set dedicated as well"
-            )
-        if name in asked:
-            raise CannotPredict(
-                f"{name}: the run has no queue figure, so nothing is known of the line; measure a server "
-                f"that declares it, or calibrate the probe while it is idle"
-            )
-
-
-def _curves(
-    run: Recorded, plan: LanePlan, ladder: Sequence[tuple[int, float]]
-) -> tuple[dict[Bound, BatchCurve], list[str]]:
-    """The curve, or both its bounds and why."""
-    found = fit([*ladder, *run.sizes]) if ladder or len({t.batch for t in run.trips}) > 1 else None
-    if found is not None:
-        return {0: found}, []
-    alone_s = usual(run.trips) / 1000
-    if not plan.shares or alone_s <= 0.0:
-        return {0: BatchCurve(0.0, alone_s or 1.0)}, []
-    quick, slow = bounds(alone_s)
-    said = (
-        "only runs of one size were measured: what company saves is not known (give a ladder run)"
-    )
-    return {-1: quick, 1: slow}, [said]
-
-
-def _callers(callers: CallerPlan, levers: Levers) -> CallerPlan:
-    if levers.timeout_s is not None:
-        callers = replace(callers, timeout_s=levers.timeout_s)
-    if levers.retries is not None:
-        callers = replace(callers, retries=levers.retries)
-    return callers
-
-
-def _caveats(run: Recorded, levers: Levers, *, others: bool) -> tuple[str, ...]:
-    said = list(run.caveats)
-    if not run.queue_known:
-        said.append(
-            "the run has no queue figure: whatever the line costs is taken to stay as it is"
-        )
-    if levers.dedicated and not others:
-        said.append(
-            "dedicated: the queue of this run is its own requests'; nobody else's is removed"
-        )
-    if levers.dedicated and others and levers.servers is None:
-        said.append("dedicated: a place that answers one at a time (set servers for more)")
-    if levers.cache:
-        said.append("cache: which answers are known is taken to be chance, however long they take")
-    if levers.rate is not None and run.arrivals.closed is not None:
-        raise CannotPredict(
-            "rate: the run's callers asked one after the other; there is no rate to change"
-        )
-    return tuple(said)
 
 
 def _drawn(random: np.random.Generator, have: int, count: int) -> Ints:

@@ -27,6 +27,8 @@ class Brought:
     after: Mapping[str, float]
     weight: float
     """Its service against the usual run of one input."""
+    known: bool = False
+    """Whether it needs no run: its answer was in the server's cache."""
 
     @property
     def before_s(self) -> float:
@@ -111,6 +113,7 @@ def brought(
         other=other,
         after={name: ms[name] for name in AFTER if name in ms},
         weight=sum(service.values()) / usual_ms if usual_ms > 0 else 1.0,
+        known=trip.known,
     )
 
 
@@ -152,4 +155,4 @@ def _kept(trip: Trip, levers: Levers) -> float:
 
 def usual(trips: Sequence[Trip]) -> float:
     """The mean service of some trips, in milliseconds."""
-    return fmean(trip.service for trip in trips)
+    return fmean([trip.service for trip in trips if not trip.known] or [0.0])

@@ -63,6 +63,11 @@ class Trip:
     items: int = 1
     """How many of them it brought itself."""
 
+    @property
+    def known(self) -> bool:
+        """Whether its answer came out of the server's cache, past the line."""
+        return self.row.detail.get("cache") == "hit"
+
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
@@ -81,7 +86,7 @@ class Recorded:
     @property
     def sizes(self) -> list[tuple[int, float]]:
         """(items, seconds) of every answered request's run."""
-        return [(trip.batch, trip.service / 1000) for trip in self.trips]
+        return [(trip.batch, trip.service / 1000) for trip in self.trips if not trip.known]
 
     def mean(self, what: str) -> float:
         """The mean of one of a trip's figures, in milliseconds."""
@@ -95,6 +100,8 @@ class Recorded:
         """
         steps = []
         for trip in self.trips:
+            if trip.known:
+                continue
             began = trip.row.at_s * 1000 + trip.before + trip.net / 2 + trip.queue
             edge = EDGE_SHARE * trip.service
             steps += [(began + edge, 1), (began + trip.service - edge, -1)]
@@ -110,7 +117,7 @@ class Recorded:
         Found where one request began as soon as another ended; else what the server declares as its
         hand-over; else none.
         """
-        gaps = _gaps(self.trips) if alone else []
+        gaps = _gaps([trip for trip in self.trips if not trip.known]) if alone else []
         if len(gaps) >= ROWS_MIN:
             return max(0.0, median(gaps)) / 1000
         handed = [ms for trip in self.trips if (ms := _handover(trip.row)) is not None]
@@ -137,7 +144,8 @@ def recorded(rows: Sequence[Row], arrivals: Arrivals | None = None) -> Recorded:
             f"they would have taken; measure again with a longer timeout"
         )
     trips = tuple(_trip(row) for row in answered)
-    queue_known = sum("queue" in row.parts for row in answered) > 0.9 * len(answered)
+    asked = [trip for trip in trips if not trip.known]
+    queue_known = sum("queue" in trip.row.parts for trip in asked) > 0.9 * len(asked)
     _check_told(trips)
     nets = [row.parts["net"].ms for row in answered if "net" in row.parts]
     return Recorded(

@@ -6,9 +6,8 @@ nothing of where arrivals and times come from, nor of what is made of the result
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import ceil, inf, isfinite
-from typing import Any, Literal
+from typing import Any
 
 from tailrace.core.errors import ModelError, QueueTimeout, Rejected
 from tailrace.core.events import Event, RunFinished
@@ -16,63 +15,15 @@ from tailrace.core.lane import Lane
 from tailrace.core.work import Run, Stamps, Work
 from tailrace.simulate.plan import CallerPlan, LanePlan
 from tailrace.simulate.virtual import VirtualLoop, run_virtual
+from tailrace.simulate.visits import End, Replayed, Stay, Visit
 from tailrace.tickets.desk import Desk
 from tailrace.tickets.memory import MemoryLedger
 
-End = Literal["ok", "refused", "timeout"]
 RunTime = Callable[[Sequence[float]], float]
 """Seconds of one run, from the weights of its members."""
 SHARED = "shared"
 KEPT_S = 1e9
 """Tickets of a replay are kept to its end."""
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """One request to come."""
-
-    at_s: float
-    """Its intended start; in a closed loop how long its caller pauses before it."""
-    before_s: float = 0.0
-    """From there to the lane."""
-    weight: float = 1.0
-    """What it is to a run, in whatever `RunTime` counts."""
-    after_s: float = 0.0
-    """From the lane's answer to the parsed result."""
-    elsewhere_s: float = 0.0
-    """Waiting that no lane of ours causes: in somebody else's line."""
-    known: bool = False
-    """Whether its answer needs no run."""
-
-
-@dataclass(slots=True)
-class Stay:
-    """What became of one request; seconds, over all its tries."""
-
-    at_s: float = 0.0
-    outcome: End = "ok"
-    status: int | None = 200
-    wall_s: float = 0.0
-    before_s: float = 0.0
-    queue_s: float = 0.0
-    service_s: float = 0.0
-    after_s: float = 0.0
-    paused_s: float = 0.0
-    """Between its tries."""
-    batch: int = 0
-    tries: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """A replay from its first arrival to its last answer."""
-
-    stays: list[Stay]
-    busy_s: float
-    """Seconds of slots in use."""
-    runs: int
-    until_s: float
-    """When everything was over."""
 
 
 def replay(

@@ -6,7 +6,7 @@ Knows nothing of lanes and of statistics.
 from collections.abc import Mapping
 
 from tailrace.simulate.pulled import Brought
-from tailrace.simulate.replay import Stay, Visit
+from tailrace.simulate.visits import Stay, Visit
 from tailrace.wire.record import CLIENT_PARTS, Part, Row
 
 
