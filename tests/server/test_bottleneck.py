@@ -3,18 +3,24 @@
 import asyncio
 import contextlib
 import json
+import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 from statistics import median
 
 import httpx
 import pytest
 
+from boxes import ENVIRON
 from tailrace.bench.bottleneck.places import ACTS, FAR, NEAR, Place
 from tailrace.bench.bottleneck.server import PING, serving
 from tailrace.bench.bottleneck.way import Way
 from tailrace.latency.beyond import beyond, way_ms
 from tailrace.latency.measure import measure
 from tailrace.latency.pool import Pool
+from tailrace.latency.runs import open_run
 from tailrace.latency.targets.chat import Chat
 from tailrace.latency.targets.plain import PlainUrl
 from tailrace.wire.record import Part, Row
@@ -133,6 +139,29 @@ def test_what_is_no_chat_is_an_error_and_not_a_crash():
 def test_a_place_can_be_handed_to_a_process():
     assert Place.from_json(json.loads(json.dumps(FAR.to_json()))) == FAR
     assert {act.key for act in ACTS} == {"first", "later", "edge", "near"}
+
+
+def test_stopped_by_hand_it_keeps_what_it_measured_and_leaves_no_server_behind(tmp_path):
+    command = [sys.executable, "-m", "tailrace.cli.main", "demo", "bottleneck"]
+    demo = subprocess.Popen(
+        [*command, "--root", str(tmp_path)], env=ENVIRON, stderr=subprocess.PIPE
+    )
+    ends = time.monotonic() + 60
+    while not any(path.read_bytes() for path in tmp_path.rglob("first/rows.jsonl")):
+        assert demo.poll() is None, demo.stderr.read()
+        assert time.monotonic() < ends
+        time.sleep(0.1)
+    children = Path(f"/proc/{demo.pid}/task/{demo.pid}/children").read_text().split()
+    assert len(children) == len(ACTS)
+    demo.send_signal(signal.SIGINT)
+    said = demo.communicate(timeout=30)[1].decode()
+    assert demo.returncode == 130
+    assert "Traceback" not in said
+    assert not any(Path(f"/proc/{child}").exists() for child in children)
+    (folder,) = tmp_path.iterdir()
+    run = open_run(folder / "first")
+    assert run.rows
+    assert not run.summary.validity.valid
 
 
 def test_a_rest_that_is_too_short_for_the_way_stays_as_it_is():

@@ -40,21 +40,16 @@ def table(prediction: Prediction) -> Table:
     made.add_section()
     for name in ("mean", "p50", "p95", "p99"):
         before, after = now.total.get(name), then.total.get(name)
-        made.add_row(name, _figure(before), "", _figure(after), "", _range(after), "")
-    for name, was, will in (
+        was = _figure(before, cut=now.cut_off)
+        will = _figure(after, cut=then.cut_off)
+        made.add_row(name, was, "", will, "", _range(after), "")
+    for name, before, after in (
         ("refused", now.refused, then.refused),
         ("cut off", now.cut_off, then.cut_off),
     ):
-        if was.high > 0 or will.high > 0:
-            made.add_row(
-                name,
-                f"{was.low:.1%}",
-                "",
-                _points(will),
-                "",
-                f"{will.low:.1%} to {will.high:.1%}",
-                "",
-            )
+        if before.high > 0 or after.high > 0:
+            span = f"{after.low:.1%} to {after.high:.1%}"
+            made.add_row(name, f"{before.low:.1%}", "", _points(after), "", span, "")
     return made
 
 
@@ -190,9 +185,10 @@ def _middle(band: Band | None) -> float | None:
     return (band.low + band.high) / 2 if band.mid is None else band.mid
 
 
-def _figure(band: Band | None) -> str:
+def _figure(band: Band | None, cut: Band | None = None) -> str:
+    """A figure, or why there is none: `cut` is the share of requests whose time nobody knows."""
     if band is None:
-        return "n too small"
+        return "cut off" if cut is not None and cut.high > 0 else "n too small"
     return "range" if band.mid is None else f"{band.mid:,.1f}"
 
 

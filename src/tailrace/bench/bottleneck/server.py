@@ -198,7 +198,12 @@ def serving(place: Place) -> Iterator[str]:
     ]
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environ,
+        start_new_session=True,  # Ctrl-C is the parent's; the end of its input ends the child
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
