@@ -64,6 +64,14 @@ def test_the_edge_is_cut_off_and_its_limit_is_never_told_as_a_latency(shown: Pag
         assert re.fullmatch(r"[\d,]+ ms", acts[KEYS.index(key)][3])
 
 
+def test_every_measurement_leads_to_its_own_report(shown: Page, report: Path):
+    links = shown.locator(".ko [data-part=acts] a").all()
+    assert [link.get_attribute("href") for link in links] == [f"{key}/report.html" for key in KEYS]
+    links[-1].click()
+    assert shown.url == (report.parent / "near" / "report.html").as_uri()
+    assert shown.locator("svg").count() > 0
+
+
 def test_the_leading_part_is_another_one_at_every_place(shown: Page):
     leads = {
         key: row[-1].split()[0] for key, row in zip(KEYS, cells(shown, "acts", "ko"), strict=True)

@@ -33,6 +33,7 @@ from tailrace.latency.measure import measure
 from tailrace.latency.moved import Verdict, moved
 from tailrace.latency.pool import Pool
 from tailrace.latency.prediction import Prediction, Score, keep, keep_score, score
+from tailrace.latency.report.keep import keep_reports
 from tailrace.latency.runs import Head, Run, RunWriter, open_run
 from tailrace.latency.runs.summary import steady
 from tailrace.latency.targets.chat import Chat
@@ -112,7 +113,9 @@ def tell_story(root: Path, tell: Tell, acts: Sequence[Act] = ACTS) -> Story:
     opened = open_measured(runs["later"].path)
     near = _foretell(opened, NEAR_LEVERS, runs["near"], tell)
     edge = _foretell(opened, EDGE_LEVERS, runs["edge"], tell)
-    tell("writing", 1.0)
+    tell("writing the reports", 1.0)
+    for run in runs.values():
+        keep_reports(run.path)
     return Story(runs, verdict, near, edge, time.monotonic() - began)
 
 

@@ -11,6 +11,7 @@ from tailrace.bench.bottleneck.places import DISTANCE_MS, EDGE_MS, LIMIT_S
 from tailrace.cli.bottleneck import Foretold, Story
 from tailrace.cli.bottleneck_words import WORDS, Language
 from tailrace.latency.prediction import Judged
+from tailrace.latency.report.keep import HTML
 from tailrace.latency.report.style import COLOURS, STYLE
 from tailrace.latency.runs import Run
 from tailrace.latency.runs.summary import parts_of, steady
@@ -102,7 +103,7 @@ class _Told:
         leads = max(means, key=lambda name: means[name])
         share = means[leads] / sum(means.values())
         return [
-            self.say(key),
+            f'<a href="{key}/{HTML}">{self.say(key)}</a>',
             str(len(rows)),
             str(cut),
             self._or_limit(run, None if run.summary.total is None else run.summary.total.p50),
