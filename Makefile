@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-overload bench-peers bench-whatif train-smoke clean
+.PHONY: help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-overload bench-peers bench-smoke bench-whatif train-smoke clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -65,6 +65,9 @@ bench-embed: setup ## the model server beside the bare runtime; writes bench/res
 
 bench-overload: setup ## the model server offered 2, 5 and 10 times what it can; writes bench/results/DATE/overload.md
 	@$(BIN)/python bench/overload.py
+
+bench-smoke: setup ## twenty seconds of `tailrace bench` against our own server; KEEP=1 writes bench/results/DATE/smoke.md
+	@$(BIN)/python bench/smoke.py $(if $(KEEP),--keep)
 
 clean: ## forget the environment
 	rm -rf $(VENV)

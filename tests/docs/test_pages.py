@@ -14,6 +14,7 @@ from documents import PAGES, READMES, ROOT, code_blocks, named, reference
 
 from tailrace.apps.api.settings import ApiSettings
 from tailrace.apps.review.settings import BoxSettings
+from tailrace.bench.scenario import Scenario
 from tailrace.cli.main import app
 from tailrace.wire.headers import parse_server_timing
 
@@ -139,6 +140,9 @@ def test_shown_timings_add_up(readme):
 def test_every_toml_block_is_a_configuration(page):
     for block in code_blocks(page, "toml"):
         tree = tomllib.loads(block)
+        if "question" in tree:
+            Scenario.model_validate(tree)
+            continue
         (ApiSettings if "models" in tree else BoxSettings).model_validate(tree)
 
 

@@ -5,7 +5,16 @@ from datetime import UTC, date, datetime
 import orjson
 import pytest
 
-from tailrace.latency.runs import BadRun, Head, Load, RunWriter, list_runs, new_folder, open_run
+from tailrace.latency.runs import (
+    BadRun,
+    Head,
+    Load,
+    RunWriter,
+    list_runs,
+    named_folder,
+    new_folder,
+    open_run,
+)
 from tailrace.latency.runs.folder import ENV, ROWS, SUMMARY
 from tailrace.latency.runs.summary import UNFINISHED, figures
 from tailrace.latency.sample import sample
@@ -147,3 +156,10 @@ def test_cold_and_refused_requests_are_in_no_figure(tmp_path):
     assert summary.total.worst == 10.0
     assert summary.phases == {"cold": 1, "steady": 6}
     assert summary.outcomes == {"refused": 1, "ok": 5}
+
+
+def test_a_run_may_have_a_name_once(tmp_path):
+    assert named_folder(tmp_path / "runs", "before") == tmp_path / "runs" / "before"
+    for name, said in (("before", "already"), ("../a", "no name"), ("", "no name")):
+        with pytest.raises(BadRun, match=said):
+            named_folder(tmp_path / "runs", name)

@@ -5,10 +5,11 @@ The second go of the first (A/A) says what difference the machine makes of nothi
 
 import asyncio
 import gc
+import os
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,12 +25,16 @@ from tailrace.bench.steady import Settled, settled
 from tailrace.bench.verdict import load_of, notes, reasons
 from tailrace.latency.exchange import now_ns
 from tailrace.latency.pool import Pool
-from tailrace.latency.runs import Head, RunWriter, Summary, new_folder
+from tailrace.latency.runs import Head, RunWriter, Summary, named_folder, new_folder
 from tailrace.latency.runs.summary import steady
 from tailrace.wire.record import Row
 
 AA_BLOCK = -1
 """The number of the block that the first case goes twice for."""
+PRIORITY = -10
+"""The niceness of a generator: one that waits for a processor measures its own waiting."""
+WHOLE_COLLECTIONS_NEVER = 1_000_000
+"""Rows are many and live long: looking through all of them takes longer than a request."""
 STOPPED = "stopped by hand; what it measured until then is kept"
 
 
@@ -76,9 +81,11 @@ class _Live:
 
 
 async def run_scenario(
-    scenario: Scenario, root: Path, tell: Tell, *, remote: bool = False
+    scenario: Scenario, root: Path, tell: Tell, *, remote: bool = False, name: str | None = None
 ) -> Outcome:
     """Run every case and keep it below `root`; what stops it early keeps what was measured.
+
+    The folder is named after the moment and the scenario, or `name`.
 
     Raises:
         BadScenario: it cannot be run as it is.
@@ -96,7 +103,8 @@ async def run_scenario(
     for url in dict.fromkeys(case.target.url for case in wanted):
         await _greet(url)
     began = datetime.now(UTC)
-    outcome = Outcome(new_folder(root, scenario.name, began))
+    folder = new_folder(root, scenario.name, began) if name is None else named_folder(root, name)
+    outcome = Outcome(folder)
     zero_ns = now_ns()
     async with AsyncExitStack() as stack:
         live = []
@@ -111,7 +119,8 @@ async def run_scenario(
             sender.index = _first_index(scenario, case, number, len(wanted))
             live.append(_Live(case, writer, sender))
         try:
-            await _blocks(scenario, live, tell)
+            with _undisturbed():
+                await _blocks(scenario, live, tell)
         except asyncio.CancelledError:
             outcome.stopped = True
         except NoAnswer as none:
@@ -119,12 +128,28 @@ async def run_scenario(
                 raise
             live[0].trouble = live[0].trouble or str(none)
         finally:
-            gc.unfreeze()
             outcome.aa_noise = _aa_noise(live[0].writer.rows) if scenario.compares else None
             outcome.runs = [
                 (one.writer.path, _finish(one, stopped=outcome.stopped)) for one in live
             ]
     return outcome
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """No whole garbage collections, and before others on the processor where the system allows it."""
+    thresholds = gc.get_threshold()
+    gc.collect()
+    gc.set_threshold(*thresholds[:2], WHOLE_COLLECTIONS_NEVER)
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    with suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, min(before, PRIORITY))
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        with suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, before)
 
 
 async def _greet(url: str) -> None:
@@ -139,8 +164,6 @@ async def _blocks(scenario: Scenario, live: Sequence[_Live], tell: Tell) -> None
     order = [(number, one) for number in range(scenario.rounds) for one in live]
     if scenario.compares:
         order.insert(0, (AA_BLOCK, live[0]))
-    gc.collect()
-    gc.freeze()
     for done, (number, one) in enumerate(order):
         progress = Progress(one.case.name, done + 1, len(order), share=done / len(order))
         async with _shown(one, progress, tell):
@@ -168,7 +191,7 @@ async def _shown(one: _Live, progress: Progress, tell: Tell) -> AsyncIterator[No
                 within = min(1.0, (now_ns() - began_ns) / 1e9 / planned_s)
                 progress.share = before + within / progress.blocks
             tell(progress)
-            await asyncio.sleep(0.25)
+            await asyncio.sleep(1.0)
 
     task = asyncio.create_task(show())
     try:

@@ -12,12 +12,22 @@ from rich.table import Table
 
 from tailrace.bench import session
 from tailrace.bench.errors import BadScenario, NoAnswer
+from tailrace.bench.overview import (
+    CASE_HEADS,
+    STEP_HEADS,
+    case_cells,
+    keep_overview,
+    step_cells,
+)
 from tailrace.bench.scenario import Scenario, cases, read_scenario, shipped
 from tailrace.bench.selftest import WITHIN_MS, Checked, self_test
 from tailrace.cli.console import err, fail, out
 from tailrace.latency.report import keep_reports
-from tailrace.latency.runs import BadRun
+from tailrace.latency.runs import BadRun, Summary, open_run
 from tailrace.latency.runs.folder import DEFAULT_ROOT
+
+REFRESH_HZ = 1
+"""Drawing takes milliseconds of the interpreter that sends: more often, and it would be measured."""
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="rich", help="Load a server in a fixed rhythm."
@@ -29,6 +39,7 @@ Changes = Annotated[
 ]
 Root = Annotated[Path, typer.Option("--root", help="Where the run is kept.")]
 Url = Annotated[str | None, typer.Option("--target", help="Whom to ask: target.url.")]
+RunName = Annotated[str | None, typer.Option("--name", help="The run's folder; else dated.")]
 Remote = Annotated[
     bool, typer.Option("--remote", help="The target is another machine, and I may load it.")
 ]
@@ -74,6 +85,7 @@ def run(
     changes: Changes = None,
     target: Url = None,
     root: Root = DEFAULT_ROOT,
+    name: RunName = None,
     remote: Remote = False,
     check: Check = False,
     lang: Lang = "en",
@@ -86,7 +98,7 @@ def run(
     Examples:
       tailrace bench run embed
       tailrace bench run embed --target http://127.0.0.1:8080/v1 --set load.length=5s
-      tailrace bench run doors --set rounds=2
+      tailrace bench run doors --set rounds=2 --name before
       tailrace bench run my-question.toml --root results --remote
 
     """
@@ -95,15 +107,19 @@ def run(
         if check:
             out.print_json(data=[case.model_dump(mode="json") for case in cases(asked)])
             return
-        outcome = _carry_out(asked, root, remote=remote)
+        outcome = _carry_out(asked, root, name, remote=remote)
     except (BadScenario, BadRun) as bad:
         fail(str(bad))
     except NoAnswer as none:
         fail(f"{none}; is it running, and is the address right?")
+    keep_overview(outcome)
     if as_json:
         out.print_json(data=[s.model_dump(mode="json", by_alias=True) for _, s in outcome.runs])
     else:
         out.print(_table(outcome))
+        for path, summary in outcome.runs:
+            if (steps := _steps(path, summary)) is not None:
+                out.print(steps)
         out.print(f"kept in {outcome.folder}", soft_wrap=True)
     for path, summary in outcome.runs:
         if summary.phases:
@@ -131,14 +147,14 @@ def _changes(words: list[str], target: str | None) -> dict[str, Any]:
     return found
 
 
-def _carry_out(asked: Scenario, root: Path, *, remote: bool) -> session.Outcome:
+def _carry_out(asked: Scenario, root: Path, name: str | None, *, remote: bool) -> session.Outcome:
     columns = (
         TextColumn("{task.description:<36}"),
         BarColumn(),
         TextColumn("{task.fields[told]}"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=err, transient=True) as bars:
+    with Progress(*columns, console=err, transient=True, refresh_per_second=REFRESH_HZ) as bars:
         bar = bars.add_task(asked.name, total=1.0, told="")
 
         def tell(progress: session.Progress) -> None:
@@ -150,28 +166,29 @@ def _carry_out(asked: Scenario, root: Path, *, remote: bool) -> session.Outcome:
                 told=f"{progress.sent:,} answered · {progress.inside} on their way{p50}",
             )
 
-        return asyncio.run(session.run_scenario(asked, root, tell, remote=remote))
+        return asyncio.run(session.run_scenario(asked, root, tell, remote=remote, name=name))
 
 
 def _table(outcome: session.Outcome) -> Table:
     table = Table(caption=_caption(outcome))
-    for name in ("case", "n", "refused", "errors", "cut off", "req/s", "p50", "p95", "p99"):
-        table.add_column(name, justify="left" if name == "case" else "right")
-    table.add_column("leads")
-    table.add_column("valid")
-    for _, s in outcome.runs:
-        figures = [None] * 3 if s.total is None else [s.total.p50, s.total.p95, s.total.p99]
-        rate = s.load.answered_per_s if s.load is not None else None
-        table.add_row(
-            escape(s.case or s.scenario),
-            str(s.n),
-            *(str(s.outcomes.get(name, 0)) for name in ("refused", "error")),
-            str(s.censored),
-            "-" if rate is None else f"{rate:,.1f}",
-            *("-" if value is None else f"{value:,.1f}" for value in figures),
-            f"{s.leading} {s.parts[s.leading].share:.0%}" if s.leading else "-",
-            "[green]yes[/]" if s.validity.valid else "[red]no[/]",
-        )
+    for name in CASE_HEADS:
+        table.add_column(name, justify="left" if name in {"case", "leads", "valid"} else "right")
+    for _, summary in outcome.runs:
+        *cells, valid = case_cells(summary)
+        colour = "green" if summary.validity.valid else "red"
+        table.add_row(*map(escape, cells), f"[{colour}]{valid}[/]")
+    return table
+
+
+def _steps(path: Path, summary: Summary) -> Table | None:
+    cells = step_cells(open_run(path).rows) if summary.n else []
+    if not cells:
+        return None
+    table = Table(title=f"{escape(summary.case or summary.scenario)}, step by step")
+    for name in STEP_HEADS:
+        table.add_column(name, justify="right")
+    for line in cells:
+        table.add_row(*line)
     return table
 
 

@@ -76,7 +76,8 @@ def read_k6(points: Iterable[Mapping[str, Any]]) -> list[Imported]:
 def _row(time: str, tags: Mapping[str, Any], figures: Mapping[str, float]) -> Row:
     connect, tls = figures.get("connecting", 0.0), figures.get("tls_handshaking", 0.0)
     known = {
-        "pool": figures["blocked"] - connect - tls,
+        # A dial that was given up may last longer than the wait for the connection that was used.
+        "pool": max(0.0, figures["blocked"] - connect - tls),
         "connect": connect,
         "tls": tls,
         "send": figures["sending"],

@@ -82,6 +82,20 @@ def new_folder(root: Path, name: str, now: datetime | None = None) -> Path:
     raise BadRun(f"there are a hundred runs of this second in {root}")
 
 
+def named_folder(root: Path, name: str) -> Path:
+    """A folder of just this name, which must not exist yet; it is made. Raises BadRun."""
+    if re.fullmatch(r"\w[\w.-]*", name) is None:
+        raise BadRun(f"{name!r} is no name for a run: letters, digits, dots and dashes make one")
+    path = root / name
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError:
+        raise BadRun(f"there is already something at {path}; choose another name") from None
+    except OSError as error:
+        raise BadRun(f"no run can be kept in {root}: {error.strerror}") from None
+    return path
+
+
 class RunWriter:
     """Keeps a run while it is being measured; as a context, what is left of it is closed."""
 
