@@ -27,19 +27,19 @@ def measured(at, *, net, queue, generate, other=2.0, limit=None):
     return Row(sum(ms.values()), {n: Part(v, "declared") for n, v in ms.items()}, 200, at_s=at)
 
 
-def keep_run(root, name, rows, **plan):
+def keep_run(root, name, rows, reasons=(), best_before=date(2126, 12, 31), **plan):
     head = Head(
         id=name,
         kind="bench",
         scenario="essay",
         target="http://127.0.0.1:1/",
         began=BEGAN,
-        best_before=date(2026, 12, 31),
+        best_before=best_before,
         plan=plan,
     )
     with RunWriter(root / name, head, env={"commit": "c0ffee"}) as writer:
         writer.append(*rows)
-        writer.finish(load=Load(kind="open-constant", duration_s=1.0))
+        writer.finish(load=Load(kind="open-constant", duration_s=1.0), reasons=reasons)
     return root / name
 
 
@@ -195,3 +195,11 @@ def test_refusals_by_unknown_seats_ask_for_the_door(tmp_path):
     assert "say which door was measured: --door limited" in one_line(call(run, "--set", "net=1ms"))
     assert call(run, "--set", "net=1ms", "--door", "queue").exit_code == 0
     assert "there is no door 'side'" in one_line(call(run, "--set", "net=1ms", "--door", "side"))
+
+
+def test_a_run_that_is_invalid_or_stale_says_so_in_its_predictions(tmp_path):
+    old = date(2026, 1, 1)
+    run = keep_run(tmp_path, "old", far_and_shared(40), reasons=["it rained"], best_before=old)
+    flat = " ".join(call(run, "--set", "net=12ms", "--no-keep").output.split())
+    assert "the run is not valid: it rained" in flat
+    assert "the run was best before 2026-01-01: measure again" in flat

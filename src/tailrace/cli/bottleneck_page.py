@@ -25,6 +25,11 @@ SHOWN_SHARE = 0.005
 SAME, GREW = 0.10, 0.05
 """A part is as long as before within this share, and weighs more from so many points on."""
 
+OURS = """
+a { color: inherit } td:first-child { white-space: normal } tr:last-child td { font-weight: inherit }
+"""
+"""What this report has otherwise: tables without a line of totals, names that may wrap."""
+
 
 def page(story: Story, language: Language = "ko") -> str:
     """The whole report; `language` is the one that is shown at first."""
@@ -42,7 +47,7 @@ def page(story: Story, language: Language = "ko") -> str:
     return (
         f'<!doctype html><html lang="{language}"><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{WORDS[language]['title']}</title><style>{STYLE}</style>"
+        f"<title>{WORDS[language]['title']}</title><style>{STYLE}{OURS}</style>"
         f"<body><main><fieldset>{legend}{choices}</fieldset>{bodies}</main></body></html>\n"
     )
 
@@ -182,8 +187,8 @@ class _Told:
         at = x(LIMIT_MS)
         pieces.append(
             f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{top}" y2="{bottom}" stroke="#c8553d" '
-            f'stroke-dasharray="4 4"/><text class="faint" x="{at - 6:.1f}" y="{bottom - 8}" '
-            f'text-anchor="end">{self.say("limit", limit=f"{LIMIT_MS:,}")}</text>'
+            f'stroke-dasharray="4 4"/><text class="faint" x="{at + 6:.1f}" y="{bottom - 8}" '
+            f'text-anchor="start">{self.say("limit", limit=f"{LIMIT_MS:,}")}</text>'
         )
         for key in KEYS:
             rows = steady(self.story.runs[key].rows)

@@ -15,6 +15,7 @@ from tailrace.cli.whatif_words import finding, warnings
 from tailrace.latency.measure import POLL_S
 from tailrace.latency.prediction import Band, Expected, Prediction, expected, measured
 from tailrace.latency.runs import Run, open_run
+from tailrace.latency.runs.summary import stale
 from tailrace.serve.settings import DoorSettings, load
 from tailrace.simulate.forecast import RANGE_USE, Forecast
 from tailrace.simulate.levers import BadLever, Levers, seconds
@@ -107,7 +108,7 @@ def foretell(
     if len(levers.words()) > 1:
         alone = [*_each_alone(opened, levers, seed, tell)]
     capacity = [c for bound in after.bounds if (c := after.capacity_per_s(bound)) is not None]
-    caveats = list(after.caveats)
+    caveats = [*_of_the_run(opened.run), *after.caveats]
     if after.plan.slots > 1 and not after.levers.servers:
         caveats.append(
             f"{after.plan.slots} requests were on the model together: it is taken for a lane of so many slots"
@@ -134,6 +135,15 @@ def foretell(
         replayed=replayed,
         then=then,
     )
+
+
+def _of_the_run(run: Run) -> Iterator[str]:
+    """Why a prediction from the run may be worth less than it says."""
+    summary = run.summary
+    if not summary.validity.valid:
+        yield f"the run is not valid: {summary.validity.reasons[0]}"
+    if stale(summary, datetime.now(UTC).date()):
+        yield f"the run was best before {summary.best_before}: measure again"
 
 
 def _check_replay(now: Expected, replayed: Expected) -> None:
