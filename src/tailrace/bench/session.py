@@ -220,7 +220,7 @@ def _finish(one: _Live, *, stopped: bool) -> Summary:
             writer.rewrite([_cut(row, found.from_s) for row in writer.rows])
             _shorten(one, found.from_s)
     rows = steady(writer.rows)
-    lived = load_of(load, one.blocks, rows, found)
+    lived = load_of(load, one.blocks, writer.rows, found, one.sender.zero_ns)
     why = [one.trouble] if one.trouble else []
     why += [STOPPED] if stopped else reasons(lived, rows, one.blocks, found)
     told = Counter(str(r.detail["fingerprint"]) for r in rows if r.detail.get("fingerprint"))

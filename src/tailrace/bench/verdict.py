@@ -10,7 +10,7 @@ import numpy as np
 from tailrace.bench.generator import Sent
 from tailrace.bench.scenario import LoadTable
 from tailrace.bench.steady import Settled
-from tailrace.latency.runs.summary import Load
+from tailrace.latency.runs.summary import Load, steady
 from tailrace.wire.record import Row
 
 LAG_ALLOWED = 0.05
@@ -20,18 +20,24 @@ LAG_FLOOR_MS = 0.25
 ACHIEVED_MIN = 0.98
 """Less of the offered rate than this was not the load that was meant."""
 LITTLE_ALLOWED = 0.10
-"""By which share in-flight may miss rate x time, besides what the edges of a run explain."""
+"""By which share in-flight may miss rate x time, besides what few looks explain."""
 CACHED_TOLD = 0.05
 """A larger share of answers out of a cache gets a note."""
 
 
-def load_of(load: LoadTable, blocks: Sequence[Sent], rows: Sequence[Row], found: Settled) -> Load:
-    """The load as it was: `rows` are those of the steady phase."""
+def load_of(
+    load: LoadTable,
+    blocks: Sequence[Sent],
+    rows: Sequence[Row],
+    found: Settled,
+    zero_ns: int = 0,
+) -> Load:
+    """The load as it was, of all rows of the run; `zero_ns` is the moment that they count from."""
     seconds = sum(sent.steady_s for sent in blocks)
     offered, on_time = sum(s.offered for s in blocks), sum(s.on_time for s in blocks)
     late = [late for sent in blocks for late in sent.lag.late_ms]
     inside = [count for sent in blocks for count in sent.lag.inside]
-    answered = sum(row.outcome == "ok" for row in rows)
+    answered = sum(row.outcome == "ok" for row in steady(rows))
     in_flight = float(np.mean(inside)) if inside else None
     return Load(
         kind=kind_of(load),
@@ -41,7 +47,7 @@ def load_of(load: LoadTable, blocks: Sequence[Sent], rows: Sequence[Row], found:
         achieved_per_s=on_time / seconds if seconds else None,
         answered_per_s=answered / seconds if seconds else None,
         in_flight=in_flight,
-        little_miss=_little(rows, seconds, in_flight),
+        little_miss=_little(rows, blocks, in_flight, zero_ns),
         lag_p50_ms=float(np.quantile(late, 0.5)) if late else None,
         lag_p99_ms=float(np.quantile(late, 0.99)) if late else None,
         concurrency=load.clients if load.kind == "closed" else None,
@@ -76,8 +82,8 @@ def reasons(load: Load, rows: Sequence[Row], blocks: Sequence[Sent], found: Sett
             f"only {on_time / offered:.1%} of the offered rate was sent: the sender did not keep up"
         )
     if load.little_miss is not None and load.in_flight:
-        edges = 2.0 * load.in_flight * len(blocks) / max(1, len(rows))
-        if load.little_miss > LITTLE_ALLOWED + edges:
+        looks = sum(sum(sent.lag.inside) for sent in blocks)
+        if load.little_miss > LITTLE_ALLOWED + 2.0 / np.sqrt(max(1, looks)):
             why.append(
                 f"Little's law is broken by {load.little_miss:.0%}: requests on their way and the "
                 "times measured do not fit"
@@ -108,12 +114,24 @@ def notes(rows: Sequence[Row], blocks: Sequence[Sent]) -> list[str]:
     return found
 
 
-def _little(rows: Sequence[Row], seconds: float, in_flight: float | None) -> float | None:
-    """|L - lambda W| / L over everything that was sent, answered or not (Little 1961)."""
+def _little(
+    rows: Sequence[Row], blocks: Sequence[Sent], in_flight: float | None, zero_ns: int
+) -> float | None:
+    """By which share the requests seen on their way miss rate x time (Little 1961).
+
+    A request's time counts as far as it lies within the steady phase, so that the edges of a run do not.
+    """
+    seconds = sum(sent.steady_s for sent in blocks)
     if not rows or not seconds or not in_flight:
         return None
-    expected = sum(row.wall_ms - _sched(row) for row in rows) / 1000 / seconds
-    return abs(in_flight - expected) / in_flight
+    begun = np.array([row.at_s + _sched(row) / 1000 for row in rows])
+    ended = np.array([row.at_s + row.wall_ms / 1000 for row in rows])
+    inside = 0.0
+    for sent in blocks:
+        since, until = ((moment - zero_ns) / 1e9 for moment in (sent.steady_ns, sent.ended_ns))
+        within = np.minimum(ended, until) - np.maximum(begun, since)
+        inside += float(within.clip(min=0.0).sum())
+    return abs(in_flight - inside / seconds) / in_flight
 
 
 def _sched(row: Row) -> float:
