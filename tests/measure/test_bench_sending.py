@@ -1,11 +1,15 @@
 """The generator against servers that stall, refuse, hang up and keep their time."""
 
 import asyncio
+import os
+import signal
+import sys
 import time
 from contextlib import asynccontextmanager
 
 import pytest
 
+from boxes import SOURCE
 from tailrace.bench.errors import BadScenario, NoAnswer
 from tailrace.bench.scenario import read_scenario
 from tailrace.bench.selftest import fixed_delay, self_test
@@ -246,6 +250,41 @@ def test_who_is_stopped_keeps_what_was_measured(tmp_path):
     run = only_run(outcome)
     assert len(run.rows) > 20
     assert run.summary.validity.reasons == (STOPPED,)
+
+
+def test_ctrl_c_keeps_the_rows_and_writes_the_report(tmp_path):
+    async def main():
+        async with fixed_delay(5) as url:
+            words = ["bench", "run", "embed", "--root", str(tmp_path), "--name", "mine"]
+            changes = (
+                f"target.url={url}",
+                "target.protocol=plain",
+                "load.length=60s",
+                "load.warm_up=0%",
+            )
+            for change in changes:
+                words += ["--set", change]
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "tailrace.cli.main", *words),
+                env={**os.environ, "PYTHONPATH": str(SOURCE)},
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+            )
+            rows = tmp_path / "mine" / "rows.jsonl"
+            while not rows.exists() or rows.read_bytes().count(b"\n") < 10:
+                await asyncio.sleep(0.05)
+                assert process.returncode is None
+            process.send_signal(signal.SIGINT)
+            told, _ = await process.communicate()
+            return process.returncode, told.decode()
+
+    code, told = asyncio.run(main())
+    assert code == 130, told
+    assert "Traceback" not in told
+    run = open_run(tmp_path / "mine")
+    assert len(run.rows) >= 10
+    assert run.summary.validity.reasons == (STOPPED,)
+    assert (tmp_path / "mine" / "report.html").exists()
 
 
 def test_two_targets_take_turns_and_the_first_goes_twice(tmp_path):
