@@ -191,6 +191,17 @@ BOUNDING_CONSTANTS = (
         "SCAN_TUPLES_MAX",
         "rows that one search of an HNSW index visits",
     ),
+    ("tailrace.stores.sketch", "SKETCH_FROM", "vectors from which a scan goes by the 1-bit sketch"),
+    (
+        "tailrace.stores.sketch",
+        "RESCORED_MIN",
+        "vectors compared in full after the sketch, at least",
+    ),
+    (
+        "tailrace.stores.snapshot",
+        "SNAPSHOT_FROM",
+        "vectors from which the matrix is mapped from a file",
+    ),
     ("tailrace.stores.sqlite_file", "READERS_MAX", "connections of the embedded store for readers"),
     ("tailrace.stores.sqlite_file", "BUSY_S", "seconds that one process waits for another's write"),
     ("tailrace.bench.scenario", "CASES_MAX", "cases of one scenario's grid"),

@@ -1,12 +1,20 @@
 """What every document store keeps: one suite over the adapters."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tailrace.stores.errors import SpaceInUse, SpaceMismatch, UnknownDocument, UnknownSpace
+from tailrace.stores.errors import (
+    BadDocument,
+    BadVectors,
+    SpaceInUse,
+    SpaceMismatch,
+    UnknownDocument,
+    UnknownSpace,
+)
 from tailrace.stores.port import Canary, Document, Filter, Space, Store, Vectors
 
 DIM = 8
@@ -178,3 +186,84 @@ def test_what_another_process_wrote_is_found(store: Store, opened: Callable[[], 
     second.delete(["a"])
     second.upsert([book("b")], given(unit(1)))
     assert words(store, "왕자") == near(store, 1) == ["b"]
+
+
+def test_a_longer_list_begins_with_the_shorter_one(store: Store) -> None:
+    draw = np.random.default_rng(7)
+    rows = draw.normal(size=(300, DIM)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    books = [
+        book(f"n{n:03}", draw.choice(["어린 왕자", "왕자와 거지", "거지"])) for n in range(300)
+    ]
+    store.upsert(books, Vectors(SPACE, rows))
+    for found in (lambda n: near(store, 1, limit=n), lambda n: words(store, "어린 왕자", n)):
+        whole = found(1000)
+        assert len(set(whole)) == len(whole)
+        for limit in (0, 1, 10, 33, 150):
+            assert found(limit) == whole[:limit]
+
+
+def test_a_selective_filter_keeps_every_near_one(store: Store) -> None:
+    draw = np.random.default_rng(11)
+    rows = draw.normal(size=(1000, DIM)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    rare = set(range(0, 1000, 100))
+    books = [book(f"n{n:03}", category="드문" if n in rare else "흔한") for n in range(1000)]
+    store.upsert(books, Vectors(SPACE, rows))
+    leg = store.vector(Vectors(SPACE, rows[:1]), 10, Filter(category="드문"))[0]
+    order = sorted(rare, key=lambda n: -float(rows[n] @ rows[0]))
+    assert [hit.id for hit in leg.hits] == [f"n{n:03}" for n in order]
+    assert leg.exact
+    assert not leg.short
+
+
+def test_readers_see_whole_batches_while_a_writer_works(store: Store) -> None:
+    stop, seen, errors = threading.Event(), set[int](), list[Exception]()
+
+    def read() -> None:
+        try:
+            while not stop.is_set():
+                seen.add(len(near(store, 1, limit=100)) % 10)
+                seen.add(len(words(store, "왕자", 100)) % 10)
+        except Exception as error:  # noqa: BLE001 - told by the main thread
+            errors.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for start in range(0, 50, 10):
+        ids = [f"b{n}" for n in range(start, start + 10)]
+        store.upsert([book(id_) for id_ in ids], given(*[unit(1)] * 10))
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert seen == {0}
+
+
+NASTY = ("", "C++", "a OR", '"', "NEAR(", "title:x", "\0", "\ud800", "😀", "' & | !", "*", "\\")
+NASTY += ("가" * 100_000,)
+
+
+@pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))
+def test_no_text_breaks_a_query(store: Store, text: str) -> None:
+    store.upsert([book("a", "C++ 표준 라이브러리")])
+    assert words(store, text) == (["a"] if text == "C++" else [])
+
+
+@pytest.mark.parametrize("bad", [book(""), book("x" * 201), book("a", "\0"), book("a", "\ud800")])
+def test_what_cannot_be_kept_is_refused_whole(store: Store, bad: Document) -> None:
+    with pytest.raises(BadDocument):
+        store.upsert([book("fine"), bad])
+    assert store.stats().documents == 0
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [np.ones((2, DIM)), np.ones((1, 3)), np.full((1, DIM), np.nan)],
+    ids=["many", "narrow", "nan"],
+)
+def test_vectors_that_do_not_fit_are_refused(store: Store, rows: np.ndarray) -> None:
+    with pytest.raises(BadVectors):
+        store.upsert([book("a")], Vectors(SPACE, rows.astype(np.float32)))
+    assert store.get(["a"]) == []

@@ -14,6 +14,12 @@ import numpy as np
 from tailrace.stores.matrix import Candidate, Matrix, RowArray, scan
 from tailrace.stores.port import Filter, FloatArray, Hit, Space, VectorLeg
 
+WASTE_MIN = 4096
+"""Vectors added or gone since the last tidying that always do."""
+
+WASTE_SHARE = 0.25
+"""And the share of all vectors, before the matrix is tidied."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
@@ -26,6 +32,15 @@ class Change:
     vectors: FloatArray
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """All vectors of a space at one generation."""
+
+    generation: int
+    rows: RowArray
+    vectors: FloatArray
+
+
 class Feed(Protocol):
     """What the matrix asks of the table behind it."""
 
@@ -34,6 +49,12 @@ class Feed(Protocol):
 
     def changes(self, space: Space, since: int) -> Change:
         """Everything after generation `since`, in one reading; -1: from the beginning."""
+
+    def snapshot(self, space: Space) -> Snapshot | None:
+        """What `keep` kept, if it still counts."""
+
+    def keep(self, space: Space, snapshot: Snapshot) -> Snapshot:
+        """Keep a snapshot for the next start, where that pays; returns the one to go on with."""
 
     def matching(self, where: Filter) -> RowArray | None:
         """Rows of the documents that a filter lets through; None: all of them."""
@@ -61,12 +82,24 @@ class MatrixLeg:
         with self._lock:
             if self._feed.generation() == self._generation:
                 return
+            if self._generation < 0 and (kept := self._feed.snapshot(self._space)):
+                self._load(kept)
             change = self._feed.changes(self._space, self._generation)
-            if change.whole:
-                self._matrix.load(np.asarray(change.rows, np.int64), change.vectors)
-            else:
-                self._matrix.change(change.dropped, change.rows, change.vectors)
             self._generation = change.generation
+            if change.whole or not len(self._matrix):
+                rows = np.asarray(change.rows, np.int64)
+                self._load(self._kept(Snapshot(change.generation, rows, change.vectors)))
+                return
+            self._matrix.change(change.dropped, change.rows, change.vectors)
+            if self._matrix.waste > WASTE_MIN + WASTE_SHARE * len(self._matrix):
+                self._load(self._kept(Snapshot(change.generation, *self._matrix.tidy())))
+
+    def _kept(self, snapshot: Snapshot) -> Snapshot:
+        return self._feed.keep(self._space, snapshot)
+
+    def _load(self, snapshot: Snapshot) -> None:
+        self._matrix.load(snapshot.rows, snapshot.vectors)
+        self._generation = snapshot.generation
 
     def search(
         self, queries: FloatArray, limit: int, where: Filter, *, without: int | None = None
@@ -75,11 +108,11 @@ class MatrixLeg:
         self.refresh()
         allowed = self._feed.matching(where)
         wanted = limit + (without is not None)
-        found, compared = scan(self._matrix.view, queries, wanted, allowed)
+        found, compared, exact = scan(self._matrix.view, queries, wanted, allowed)
         self.comparisons += compared
         ids = self._feed.ids(sorted({c.row for line in found for c in line} - {without}))
         self_fits = without is not None and (allowed is None or bool(np.isin(without, allowed)))
-        return [self._leg(line, ids, limit, where, int(self_fits)) for line in found]
+        return [self._leg(line, ids, limit, where, int(self_fits), exact) for line in found]
 
     def vector(self, row: int) -> FloatArray | None:
         """The vector of a document's row."""
@@ -93,10 +126,11 @@ class MatrixLeg:
         limit: int,
         where: Filter,
         left_out: int,
+        exact: bool,
     ) -> VectorLeg:
         hits = ranked([(ids[c.row], c.score) for c in line if c.row in ids], limit)
         short = len(hits) < limit and len(hits) < self._feed.count(where) - left_out
-        return VectorLeg(hits, exact=True, short=short, space=self._space.fingerprint)
+        return VectorLeg(hits, exact=exact, short=short, space=self._space.fingerprint)
 
 
 def ranked(found: Sequence[tuple[str, float]], limit: int) -> tuple[Hit, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tailrace.stores.port import FloatArray
+from tailrace.stores.sketch import RESCORED_MIN, RESCORED_PER_HIT, SKETCH_FROM, Sketch
 
 RowArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -38,6 +39,7 @@ class View:
     tail: FloatArray
     rows: RowArray
     alive: BoolArray
+    sketch: Sketch | None = None
 
     def __len__(self) -> int:
         return int(self.alive.sum())
@@ -70,7 +72,8 @@ class Matrix:
         """Begin again from these; `vectors` are kept as they are, not copied."""
         self._buffer = np.empty((0, self._dimension), np.float32)
         self._place = dict(zip(rows.tolist(), range(len(rows)), strict=True))
-        self.view = View(vectors, self._buffer, rows, np.ones(len(rows), np.bool_))
+        sketch = Sketch(vectors) if len(vectors) >= SKETCH_FROM else None
+        self.view = View(vectors, self._buffer, rows, np.ones(len(rows), np.bool_), sketch)
 
     def change(self, dropped: Sequence[int], rows: Sequence[int], vectors: FloatArray) -> None:
         """Forget `dropped`, then put `vectors` at `rows` (new or replacing)."""
@@ -93,7 +96,13 @@ class Matrix:
             self._buffer[: used + len(rows)],
             np.concatenate([view.rows, np.asarray(rows, np.int64)]),
             alive,
+            view.sketch,
         )
+
+    def tidy(self) -> tuple[RowArray, FloatArray]:
+        """The rows and vectors that count, as a fresh base."""
+        places = np.flatnonzero(self.view.alive)
+        return self.view.rows[places], self.view.take(places)
 
     def vector(self, row: int) -> FloatArray | None:
         """The vector of one document row."""
@@ -113,12 +122,17 @@ class Matrix:
 
 def scan(
     view: View, queries: FloatArray, limit: int, allowed: RowArray | None
-) -> tuple[list[list[Candidate]], int]:
-    """For each query the best `limit` and whatever ties with the last, and how many were compared."""
+) -> tuple[list[list[Candidate]], int, bool]:
+    """For each query the best `limit` and whatever ties with the last.
+
+    Also how many vectors were compared in full, and whether that was every one that is allowed.
+    """
     places = view.places(allowed)
     if places is not None and len(places) <= GATHER_SHARE * len(view.rows):
         scores = queries @ view.take(places).T
         rows = view.rows[places]
+    elif view.sketch is not None:
+        return *_sketched(view, view.sketch, queries, limit, places), False
     else:
         scores = np.concatenate([queries @ view.base.T, queries @ view.tail.T], axis=1)
         counted = view.alive if places is None else np.zeros_like(view.alive)
@@ -127,7 +141,26 @@ def scan(
         if not counted.all():
             scores[:, ~counted] = -np.inf
         rows = view.rows
-    return [best(line, rows, limit) for line in scores], scores.size
+    return [best(line, rows, limit) for line in scores], scores.size, True
+
+
+def _sketched(
+    view: View, sketch: Sketch, queries: FloatArray, limit: int, places: RowArray | None
+) -> tuple[list[list[Candidate]], int]:
+    """The scan by the sketch of the base, the tail being compared in full."""
+    counted = view.alive
+    if places is not None:
+        counted = np.zeros_like(view.alive)
+        counted[places] = True
+    size = len(view.base)
+    tail = np.flatnonzero(counted[size:]) + size
+    found, compared = [], 0
+    for query in queries:
+        many = max(RESCORED_MIN, RESCORED_PER_HIT * limit)
+        near = np.concatenate([sketch.nearest(query, many, counted[:size]), tail])
+        compared += len(near)
+        found.append(best(view.take(near) @ query, view.rows[near], limit))
+    return found, compared
 
 
 def best(scores: FloatArray, rows: RowArray, limit: int) -> list[Candidate]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from psycopg import Connection
 
-from tailrace.stores.feed import Change, ranked
+from tailrace.stores.feed import Change, Snapshot, ranked
 from tailrace.stores.filters import POSTGRES, condition
 from tailrace.stores.matrix import RowArray
 from tailrace.stores.port import ALL, Filter, FloatArray, Space, VectorLeg
@@ -99,6 +99,14 @@ class PostgresFeed:
         rows = [row for row, _ in found]
         dropped = [row for (row,) in graves]
         return Change(now, since < 0, [] if since < 0 else dropped, rows, vectors)
+
+    def snapshot(self, space: Space) -> Snapshot | None:  # noqa: ARG002
+        """See the protocol: none, the server has no directory of ours."""
+        return None
+
+    def keep(self, space: Space, snapshot: Snapshot) -> Snapshot:  # noqa: ARG002
+        """See the protocol: it stays in memory."""
+        return snapshot
 
     def matching(self, where: Filter) -> RowArray | None:
         """See the protocol."""

@@ -209,7 +209,7 @@ class SqliteStore:
                 raise UnknownSpace(f"the store holds no space of {space.model}")
             if _active_space(connection) == space:
                 raise SpaceInUse
-            for table in ("vectors", "graves"):
+            for table in ("vectors", "graves", "snapshots"):
                 connection.execute(f"DELETE FROM {table} WHERE space = ?", (number,))
             connection.execute("DELETE FROM spaces WHERE number = ?", (number,))
         with self._legs_lock:

@@ -2,13 +2,20 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from sqlite3 import Connection
 
 import numpy as np
 
-from tailrace.stores.feed import Change
+from tailrace.stores.feed import Change, Snapshot
 from tailrace.stores.filters import SQLITE, condition
 from tailrace.stores.matrix import RowArray
 from tailrace.stores.port import ALL, Filter, Space
+from tailrace.stores.snapshot import (
+    SNAPSHOT_FROM,
+    map_snapshot,
+    remove_snapshots,
+    write_snapshot,
+)
 from tailrace.stores.sqlite_file import SqliteFile
 
 
@@ -21,18 +28,17 @@ class SqliteFeed:
     def generation(self) -> int:
         """See the protocol."""
         with self._file.reading() as connection:
-            query = "SELECT value FROM meta WHERE key = 'generation'"
-            return int(connection.execute(query).fetchone()[0])
+            return _generation(connection)
 
     def changes(self, space: Space, since: int) -> Change:
         """See the protocol."""
         with self._file.reading() as connection:
-            meta = dict(connection.execute("SELECT key, value FROM meta"))
-            number = connection.execute(
-                "SELECT number FROM spaces WHERE fingerprint = ?", (space.fingerprint,)
-            ).fetchone()
-            whole = number is None or since < int(meta["graves_from"])
-            after = (number[0] if number else -1, -1 if whole else since)
+            now = _generation(connection)
+            number = _number(connection, space)
+            query = "SELECT generation FROM snapshots WHERE space = ?"
+            kept = connection.execute(query, (number,)).fetchone()
+            whole = since < (kept[0] if kept else 0)
+            after = (number, -1 if whole else since)
             found = connection.execute(
                 "SELECT row, vector FROM vectors WHERE space = ? AND generation > ?", after
             ).fetchall()
@@ -41,7 +47,37 @@ class SqliteFeed:
         joined = b"".join(vector for _, vector in found)
         vectors = np.frombuffer(joined, "<f4").reshape(len(found), space.dimension)
         rows = [row for row, _ in found]
-        return Change(int(meta["generation"]), whole, dropped, rows, vectors)
+        return Change(now, whole, dropped, rows, vectors)
+
+    def snapshot(self, space: Space) -> Snapshot | None:
+        """See the protocol."""
+        query = "SELECT tag, generation FROM snapshots WHERE space = ?"
+        with self._file.reading() as connection:
+            kept = connection.execute(query, (_number(connection, space),)).fetchone()
+        mapped = map_snapshot(self._file.path, kept[0], space.dimension) if kept else None
+        return Snapshot(kept[1], *mapped) if mapped else None
+
+    def keep(self, space: Space, snapshot: Snapshot) -> Snapshot:
+        """See the protocol."""
+        if len(snapshot.rows) < SNAPSHOT_FROM:
+            return snapshot
+        path = self._file.path
+        tag = write_snapshot(path, snapshot.rows, snapshot.vectors)
+        with self._file.writing() as connection:
+            number = _number(connection, space)
+            if number >= 0:
+                connection.execute(
+                    "INSERT OR REPLACE INTO snapshots VALUES (?,?,?)",
+                    (number, tag, snapshot.generation),
+                )
+                connection.execute(
+                    "DELETE FROM graves WHERE space = ? AND generation <= ?",
+                    (number, snapshot.generation),
+                )
+            named = {tag for (tag,) in connection.execute("SELECT tag FROM snapshots")}
+        mapped = map_snapshot(path, tag, space.dimension)
+        remove_snapshots(path, named)
+        return Snapshot(snapshot.generation, *mapped) if mapped else snapshot
 
     def matching(self, where: Filter) -> RowArray | None:
         """See the protocol."""
@@ -64,3 +100,14 @@ class SqliteFeed:
         with self._file.reading() as connection:
             query = f"SELECT count(*) FROM documents WHERE {clause}"
             return int(connection.execute(query, values).fetchone()[0])
+
+
+def _generation(connection: Connection) -> int:
+    query = "SELECT value FROM meta WHERE key = 'generation'"
+    return int(connection.execute(query).fetchone()[0])
+
+
+def _number(connection: Connection, space: Space) -> int:
+    query = "SELECT number FROM spaces WHERE fingerprint = ?"
+    found = connection.execute(query, (space.fingerprint,)).fetchone()
+    return int(found[0]) if found else -1

@@ -52,7 +52,8 @@ CREATE UNIQUE INDEX vectors_row ON vectors (space, row);
 CREATE INDEX vectors_generation ON vectors (space, generation);
 CREATE TABLE graves (space INTEGER NOT NULL, row INTEGER NOT NULL, generation INTEGER NOT NULL);
 CREATE INDEX graves_generation ON graves (space, generation);
-INSERT INTO meta VALUES ('generation', 0), ('graves_from', 0);
+CREATE TABLE snapshots (space INTEGER PRIMARY KEY, tag TEXT NOT NULL, generation INTEGER NOT NULL);
+INSERT INTO meta VALUES ('generation', 0);
 """
 
 
