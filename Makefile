@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-overload bench-peers bench-smoke bench-whatif train-smoke clean
+.PHONY: help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-overload bench-peers bench-smoke bench-whatif train-smoke bench-stores clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -68,6 +68,9 @@ bench-overload: setup ## the model server offered 2, 5 and 10 times what it can;
 
 bench-smoke: setup ## twenty seconds of `tailrace bench` against our own server; KEEP=1 writes bench/results/DATE/smoke.md
 	@$(BIN)/python bench/smoke.py $(if $(KEEP),--keep)
+
+bench-stores: setup ## exact scan, sketch, HNSW, keyword leg at 20k and 200k; writes bench/results/DATE/stores.md
+	@$(BIN)/python bench/stores.py
 
 clean: ## forget the environment
 	rm -rf $(VENV)
