@@ -129,12 +129,13 @@ def scan(
     """
     places = view.places(allowed)
     if places is not None and len(places) <= GATHER_SHARE * len(view.rows):
-        scores = queries @ view.take(places).T
+        scores = products(queries, view.take(places))
         rows = view.rows[places]
     elif view.sketch is not None:
         return *_sketched(view, view.sketch, queries, limit, places), False
     else:
-        scores = np.concatenate([queries @ view.base.T, queries @ view.tail.T], axis=1)
+        parts = [products(queries, part) for part in (view.base, view.tail)]
+        scores = np.concatenate(parts, axis=1)
         counted = view.alive if places is None else np.zeros_like(view.alive)
         if places is not None:
             counted[places] = True
@@ -159,8 +160,20 @@ def _sketched(
         many = max(RESCORED_MIN, RESCORED_PER_HIT * limit)
         near = np.concatenate([sketch.nearest(query, many, counted[:size]), tail])
         compared += len(near)
-        found.append(best(view.take(near) @ query, view.rows[near], limit))
+        scores = products(query[None, :], view.take(near))[0]
+        found.append(best(scores, view.rows[near], limit))
     return found, compared
+
+
+def products(queries: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Inner products, one line per query.
+
+    A single query is bound by memory, so BLAS's threads gain nothing, and on a busy machine waiting for
+    them costs milliseconds; einsum stays on this thread.
+    """
+    if len(queries) == 1:
+        return np.asarray(np.einsum("ij,j->i", vectors, queries[0])[None, :], np.float32)
+    return queries @ vectors.T
 
 
 def best(scores: FloatArray, rows: RowArray, limit: int) -> list[Candidate]:
