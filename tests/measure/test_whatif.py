@@ -88,7 +88,7 @@ def test_a_prediction_is_kept_and_judged_by_the_run_that_comes(tmp_path):
     near = keep_run(tmp_path, "near", near_fast_dedicated())
     first = call(far, "--set", "net=12ms", "--set", "dedicated", "--set", "speed=2x")
     assert first.exit_code == 0, first.output
-    assert "No prediction of this folder has been judged" in first.output
+    assert "No prediction of this folder that told more" in first.output
     (path,) = (far / "predictions").glob("*.json")
     judged = call("score", path, near)
     # Prefill was 20 ms at both servers, and the lever halves it: the prediction is off there, and says so.
@@ -120,6 +120,7 @@ def test_partial_optimisation_is_called_out(tmp_path):
     assert "net=270ms alone would gain nothing" in flat
     slower = " ".join(call(run, "--set", "net=12ms", "--set", "speed=0.05x").output.split())
     assert "times slower" in slower
+    assert "grows most" in slower
 
 
 def test_what_cannot_be_predicted_is_one_line_and_exit_code_2(tmp_path):

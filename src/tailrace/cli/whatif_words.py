@@ -10,6 +10,8 @@ from tailrace.simulate.levers import Levers
 
 GAIN_SHARE = 0.05
 """A lever that saves a smaller share of the median is called out."""
+NO_GAIN_MEANT = ("rate", "timeout", "retries", "door", "seats", "queue-timeout")
+"""Levers that are pulled for other reasons than speed: to gain nothing is no fault of theirs."""
 SHOWN_SHARE = 0.005
 """Parts of a smaller share than this, before and after, are not shown."""
 OFF_SHARE = 0.15
@@ -102,24 +104,39 @@ def warnings(
             f"the timeout wins: {_points(then.cut_off)} of the requests would be cut off by {limit}; what is "
             f"counted above are the quick ones"
         )
-    before, after = _middle(now.total.get("p50")), _middle(then.total.get("p50"))
-    if before is not None and after is not None:
-        leads = then.leading or "another part"
-        if after > before:
-            yield (
-                f"the whole becomes {after / before:.1f} times slower: {leads} grows by more than is saved"
-            )
-        elif before - after < GAIN_SHARE * before:
-            yield f"it hardly moves the whole: {leads} has {_percent(_share(then, leads))} of it"
+    yield from _whole(now, then)
+    before = _middle(now.total.get("p50"))
     for lever, figures in alone:
         middle = _middle(figures.total.get("p50"))
-        if before is None or middle is None:
-            continue
         (word,) = lever.words()
+        if before is None or middle is None or word.partition("=")[0] in NO_GAIN_MEANT:
+            continue
         if before - middle < GAIN_SHARE * before:
             leads = figures.leading or "another part"
             yield f"{word} alone would gain nothing: {leads} leads"
     yield from _own_error(measured, now)
+
+
+def _whole(now: Expected, then: Expected) -> Iterator[str]:
+    """Whether the whole becomes slower, or hardly quicker, and which part is to blame."""
+    before, after = now.total.get("p50"), then.total.get("p50")
+    was = _middle(before)
+    if before is None or after is None or not was:
+        return
+    grows = max(then.parts, key=lambda name: _grown(now, then, name), default="another part")
+    if after.mid is None and after.high > was * (1 + GAIN_SHARE):
+        least = "" if after.low <= was else f"{after.low / was:.1f} to "
+        may = "may become up to" if after.low <= was else "becomes"
+        yield f"the whole {may} {least}{after.high / was:.1f} times slower; {grows} grows most"
+    elif after.mid is not None and after.mid > was:
+        yield f"the whole becomes {after.mid / was:.1f} times slower: {grows} grows most"
+    elif was - (after.low if after.mid is None else after.mid) < GAIN_SHARE * was:
+        leads = then.leading or "another part"
+        yield f"it hardly moves the whole: {leads} has {_percent(_share(then, leads))} of it"
+
+
+def _grown(now: Expected, then: Expected, name: str) -> float:
+    return (_middle(then.parts.get(name)) or 0.0) - (_middle(now.parts.get(name)) or 0.0)
 
 
 def _own_error(measured: Expected, now: Expected) -> Iterator[str]:
@@ -164,7 +181,7 @@ def error_lines(errors: Mapping[str, tuple[int, float]]) -> list[str]:
         if name in errors and (off := errors[name][1]) is not None
     ]
     if not told:
-        return ["No prediction of this folder has been judged by a real run yet."]
+        return ["No prediction of this folder that told more than a range has been judged yet."]
     count = max(number for number, _ in errors.values())
     return [f"Own error until now, over {count} judged predictions (median): {', '.join(told)}."]
 
