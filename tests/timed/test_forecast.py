@@ -250,3 +250,17 @@ def test_answers_out_of_the_servers_cache_pass_the_line_as_they_did():
     assert hits
     assert all(one.wall_ms == pytest.approx(21) for one in hits)
     assert forecast.capacity_per_s() == pytest.approx(20, rel=0.01)
+
+
+def test_where_runs_are_shared_by_an_unknown_rule_nothing_is_said_of_the_line():
+    rows = [
+        row(i / 10, net=20.0, queue=5.0, infer=40.0, detail={"server_batch": 1 + i % 3})
+        for i in range(60)
+    ]
+    for word in ("rate=2x", "servers=2", "dedicated"):
+        with pytest.raises(CannotPredict, match="by a rule that is not known"):
+            predicted(rows, word)
+    _, runs = predicted(rows, "net=5ms")
+    assert mean(runs) == pytest.approx(50)
+    _, runs = predicted(rows, "rate=0.5x", plan=DOORS["batched"], given=Arrivals())
+    assert runs

@@ -18,6 +18,15 @@ OTHERS_FACTOR = 1.5
 OTHERS_SHARE = 0.05
 """A queue so much longer than the run's own requests can have made it, and such a share of the whole, is
 taken to be others' too."""
+OTHERS = (
+    "the line of this run is filled by others too, and how it would answer is not known; set dedicated "
+    "as well"
+)
+UNTOLD = (
+    "the run has no queue figure, so nothing is known of the line; measure a server that declares it, or "
+    "calibrate the probe while it is idle"
+)
+SHARES = "the server lets requests share runs, by a rule that is not known; name the door (--door)"
 LINE_LEVERS = ("rate", "servers", "door", "seats", "queue-timeout", "window", "batch")
 """Levers whose effect is the line's."""
 
@@ -43,9 +52,10 @@ def prepare(
 
     """
     needs(run, levers)
+    unknown = _unknown_line(run, plan)
     if others is None:
-        others = not run.queue_known or shared_with_others(run, plan, ladder)
-    _needs_own_line(run, levers, others=others)
+        others = unknown is not None or shared_with_others(run, plan, ladder)
+    _needs_own_line(levers, unknown or (OTHERS if others and not levers.dedicated else None))
     if others and levers.dedicated and levers.servers is None:
         plan = replace(plan, slots=1)  # of a shared place nobody knows how much of it is ours
     after = pulled(plan, levers, doors)
@@ -91,22 +101,21 @@ def shared_with_others(
     return run.mean("queue") > OTHERS_FACTOR * own + OTHERS_SHARE * whole
 
 
-def _needs_own_line(run: Recorded, levers: Levers, *, others: bool) -> None:
-    """Of a line that others fill too, or that nobody tells of, only its own requests are known."""
-    if not others or levers.dedicated:
-        return
-    asked = {word.partition("=")[0] for word in levers.words()}
-    for name in LINE_LEVERS:
-        if name in asked and run.queue_known:
-            raise CannotPredict(
-                f"{name}: the line of this run is filled by others too, and how it would answer is not "
-                f"known; set dedicated as well"
-            )
-        if name in asked:
-            raise CannotPredict(
-                f"{name}: the run has no queue figure, so nothing is known of the line; measure a server "
-                f"that declares it, or calibrate the probe while it is idle"
-            )
+def _unknown_line(run: Recorded, plan: LanePlan) -> str | None:
+    """Why nothing is known of the line, even of its own part of it; None where it is known."""
+    if not run.queue_known:
+        return UNTOLD
+    if not plan.shares and any(trip.batch > trip.items for trip in run.trips):
+        return SHARES
+    return None
+
+
+def _needs_own_line(levers: Levers, unknown: str | None) -> None:
+    """Levers that ask how the line would answer need to know it; raises CannotPredict."""
+    asked = [word.partition("=")[0] for word in levers.words()]
+    for name in asked:
+        if unknown is not None and (name in LINE_LEVERS or name == "dedicated"):
+            raise CannotPredict(f"{name}: {unknown}")
 
 
 def _curves(

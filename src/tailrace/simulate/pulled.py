@@ -53,11 +53,6 @@ def needs(run: Recorded, levers: Levers) -> None:
         raise CannotPredict("reasoning=off: no request of the run was seen to think")
     if levers.output_cap is not None:
         _needs_output(run, levers)
-    if levers.dedicated and not run.queue_known:
-        raise CannotPredict(
-            "dedicated: the run has no queue figure, so nobody knows what others cost; "
-            "measure a server that declares its queue, or calibrate the probe while it is idle"
-        )
 
 
 def _needs_output(run: Recorded, levers: Levers) -> None:
