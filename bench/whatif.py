@@ -69,7 +69,7 @@ async def load(url: str, name: str, table: LoadTable) -> tuple[list[Row], Load]:
         await pool.warm(url, 8)
         sender = Sender(pool, target, table, rows.append, now_ns(), pairs=str)
         blocks = [await sender.block(0)]
-    return rows, load_of(table, blocks, steady(rows), Settled(0.0, None))
+    return rows, load_of(table, blocks, rows, Settled(0.0, None))
 
 
 def run(url: str, root: Path, name: str, rate: float, seconds: float, seed: int) -> Run:

@@ -25,7 +25,7 @@ def rows(count=400, wall=10.0, **more):
 
 def sent(count=400, on_time=400, late=0.1, inside=1):
     lag = Lag([i * 5_000_000 for i in range(800)], [late] * 800, [inside] * 800)
-    return Sent(0, 4 * S, 0, count, on_time, lag)
+    return Sent(0, 0, 4 * S, 0, count, on_time, lag)
 
 
 def judged(found, block, settled_as=STILL, **load):
@@ -65,7 +65,7 @@ def test_littles_law_must_hold():
 def test_what_reaches_over_the_end_of_a_run_counts_as_far_as_it_lies_within():
     late = [Row(4000.0, {"infer": Part(4000.0, "declared")}, at_s=2.0)] * 10
     lag = Lag([i * 5_000_000 for i in range(800)], [0.1] * 800, [0] * 400 + [10] * 400)
-    load, why = judged(late, Sent(0, 4 * S, 0, 10, 10, lag), kind="burst")
+    load, why = judged(late, Sent(0, 0, 4 * S, 0, 10, 10, lag), kind="burst")
     assert load.little_miss == pytest.approx(0.0)
     assert why == []
 

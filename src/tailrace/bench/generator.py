@@ -33,6 +33,8 @@ NS = 1_000_000_000
 class Sent:
     """What one block came to."""
 
+    zero_ns: int = 0
+    """The moment from which the rows count their seconds."""
     began_ns: int = 0
     ended_ns: int = 0
     """When the last request was sent; answers may have come later."""
@@ -70,24 +72,29 @@ class Sender:
     failed: str | None = None
     """What went wrong with the latest request."""
 
-    async def block(self, number: int) -> Sent:
-        """Send one block and wait for its answers.
+    async def block(self, number: int, sent: Sent | None = None) -> Sent:
+        """Send one block and wait for its answers; `sent` is filled even where it is broken off.
 
         Raises:
             NoAnswer: nothing but failures came at first, or the server is hopelessly behind.
             BadScenario: the load cannot be sent.
 
         """
-        sent = Sent()
+        sent = Sent() if sent is None else sent
+        sent.zero_ns = self.zero_ns
         plan = [] if self.load.closed else arrivals(self.load, number)
         async with watched(lambda: self.inside) as lag:
             await asyncio.sleep(0.01)  # the first look, and the loop warm
             sent.began_ns = now_ns()
-            if self.load.closed:
-                await self._closed(sent, number)
-            else:
-                await self._open(sent, plan, number)
-        sent.lag = lag.within(sent.steady_ns, sent.ended_ns)
+            try:
+                if self.load.closed:
+                    await self._closed(sent, number)
+                else:
+                    await self._open(sent, plan, number)
+            finally:
+                sent.ended_ns = sent.ended_ns or now_ns()
+                sent.steady_ns = sent.steady_ns or sent.began_ns
+                sent.lag = lag.within(sent.steady_ns, sent.ended_ns)
         return sent
 
     # -- open loop

@@ -168,7 +168,8 @@ async def _blocks(scenario: Scenario, live: Sequence[_Live], tell: Tell) -> None
         progress = Progress(one.case.name, done + 1, len(order), share=done / len(order))
         async with _shown(one, progress, tell):
             try:
-                one.blocks.append(await one.sender.block(number))
+                one.blocks.append(Sent())
+                await one.sender.block(number, one.blocks[-1])
             except NoAnswer as none:
                 one.trouble = str(none)
                 if not one.sender.answered:
@@ -220,7 +221,7 @@ def _finish(one: _Live, *, stopped: bool) -> Summary:
             writer.rewrite([_cut(row, found.from_s) for row in writer.rows])
             _shorten(one, found.from_s)
     rows = steady(writer.rows)
-    lived = load_of(load, one.blocks, writer.rows, found, one.sender.zero_ns)
+    lived = load_of(load, one.blocks, writer.rows, found)
     why = [one.trouble] if one.trouble else []
     why += [STOPPED] if stopped else reasons(lived, rows, one.blocks, found)
     told = Counter(str(r.detail["fingerprint"]) for r in rows if r.detail.get("fingerprint"))

@@ -30,9 +30,8 @@ def load_of(
     blocks: Sequence[Sent],
     rows: Sequence[Row],
     found: Settled,
-    zero_ns: int = 0,
 ) -> Load:
-    """The load as it was, of all rows of the run; `zero_ns` is the moment that they count from."""
+    """The load as it was, of all rows of the run."""
     seconds = sum(sent.steady_s for sent in blocks)
     offered, on_time = sum(s.offered for s in blocks), sum(s.on_time for s in blocks)
     late = [late for sent in blocks for late in sent.lag.late_ms]
@@ -47,7 +46,7 @@ def load_of(
         achieved_per_s=on_time / seconds if seconds else None,
         answered_per_s=answered / seconds if seconds else None,
         in_flight=in_flight,
-        little_miss=_little(rows, blocks, in_flight, zero_ns),
+        little_miss=_little(rows, blocks, in_flight),
         lag_p50_ms=float(np.quantile(late, 0.5)) if late else None,
         lag_p99_ms=float(np.quantile(late, 0.99)) if late else None,
         concurrency=load.clients if load.kind == "closed" else None,
@@ -114,9 +113,7 @@ def notes(rows: Sequence[Row], blocks: Sequence[Sent]) -> list[str]:
     return found
 
 
-def _little(
-    rows: Sequence[Row], blocks: Sequence[Sent], in_flight: float | None, zero_ns: int
-) -> float | None:
+def _little(rows: Sequence[Row], blocks: Sequence[Sent], in_flight: float | None) -> float | None:
     """By which share the requests seen on their way miss rate x time (Little 1961).
 
     A request's time counts as far as it lies within the steady phase, so that the edges of a run do not.
@@ -128,7 +125,7 @@ def _little(
     ended = np.array([row.at_s + row.wall_ms / 1000 for row in rows])
     inside = 0.0
     for sent in blocks:
-        since, until = ((moment - zero_ns) / 1e9 for moment in (sent.steady_ns, sent.ended_ns))
+        since, until = ((moment - sent.zero_ns) / 1e9 for moment in (sent.steady_ns, sent.ended_ns))
         within = np.minimum(ended, until) - np.maximum(begun, since)
         inside += float(within.clip(min=0.0).sum())
     return abs(in_flight - inside / seconds) / in_flight

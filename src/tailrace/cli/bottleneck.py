@@ -156,7 +156,7 @@ async def _measure(act: Act, url: str, root: Path, within: Callable[[float], Non
             sender = Sender(pool, chat, load, keep_row, now_ns(), pairs=lambda _: PAIR)
             blocks = [await sender.block(0)]
         rows, unknown = steady(writer.rows), Settled(0.0, None)
-        lived = load_of(load, blocks, rows, unknown)
+        lived = load_of(load, blocks, writer.rows, unknown)
         writer.finish(load=lived, reasons=reasons(lived, rows, blocks, unknown))
     return open_run(root / act.key)
 
