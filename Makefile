@@ -35,6 +35,10 @@ clients: setup ## the clients that people have, for the tests that drive them (0
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-clients.txt -e '.[dev,clients]'
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r tests/server/loose-clients.txt
 
+.PHONY: openvino
+openvino: setup ## the second runtime (0.2 GB), for models of `runtime = "openvino"` and their tests
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[openvino]'
+
 client-matrix: clients ## drive the model server with every client, litellm too; writes docs/reference/clients.md
 	@TAILRACE_CI=1 TAILRACE_CLIENTS=1 TAILRACE_WRITE_CLIENTS=1 $(BIN)/python -m pytest tests/server/test_api_litellm.py tests/server/test_api_clients.py
 

@@ -21,12 +21,12 @@ from tailrace.apps.api.settings import EMBEDDER, RERANKER, ApiSettings
 from tailrace.models.cross_encoder import OnnxCrossEncoder
 from tailrace.models.embedder import OnnxEmbedder
 from tailrace.models.folder import read_folder
+from tailrace.models.onnx_session import OnnxSession
 from tailrace.models.open import open_cross_encoder, open_embedder, silent
 from tailrace.models.port import FloatArray, ModelInfo
-from tailrace.models.session import Session
 from tailrace.models.threads import InferenceThreads
 from tailrace.models.tokens import TextTokens, Tokens, load_tokenizer
-from tailrace.serve.local_offers import Opening
+from tailrace.serve.opening import Opening
 from tailrace.serve.runner import bind, served_by_uvicorn
 from tailrace.serve.settings import load
 
@@ -46,7 +46,7 @@ def fresh(count: int = 1) -> list[str]:
     return ["".join(LETTERS[int(digit)] for digit in f"{next(_numbers):06}") for _ in range(count)]
 
 
-class SlowSession(Session):
+class SlowSession(OnnxSession):
     """A session that takes its time over every run."""
 
     def run(self, batch: Sequence[Tokens], output: str) -> FloatArray:

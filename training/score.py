@@ -12,8 +12,8 @@ import numpy as np
 from tailrace.models.chunks import plan_chunks
 from tailrace.models.convert import read_package_cross_encoder
 from tailrace.models.encoder_graph import write_encoder
+from tailrace.models.onnx_session import OnnxSession
 from tailrace.models.port import FloatArray
-from tailrace.models.session import Session
 from tailrace.models.tokenizer_file import build_tokenizer
 from tailrace.models.tokens import PairTokens
 
@@ -28,7 +28,7 @@ class Int8Scorer:
         self._folder = tempfile.TemporaryDirectory(prefix="tailrace-training-")
         graph = Path(self._folder.name) / "model.onnx"
         write_encoder(weights, graph, int8=int8)
-        self._session = Session(graph)
+        self._session = OnnxSession(graph)
         self._tokens = PairTokens(build_tokenizer(pieces, segments=True), MAX_TOKENS)
 
     def logits(self, texts: Sequence[str], topics: Sequence[str]) -> FloatArray:

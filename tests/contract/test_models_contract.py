@@ -17,14 +17,17 @@ MARKS = ["tokenize", "infer", "post"]
 Ask = Callable[..., list[Any]]
 
 
-@pytest.fixture(params=["fake", "tiny", pytest.param("real", marks=pytest.mark.model)])
+RUNTIMES = ["fake", "tiny", "process", "openvino"]
+
+
+@pytest.fixture(params=[*RUNTIMES, pytest.param("real", marks=pytest.mark.model)])
 def cross_encoder(request: pytest.FixtureRequest) -> Any:
     if request.param == "fake":
         return FakeCrossEncoder()
     return request.getfixturevalue(f"{request.param}_cross_encoder")
 
 
-@pytest.fixture(params=["fake", "tiny", pytest.param("real", marks=pytest.mark.model)])
+@pytest.fixture(params=[*RUNTIMES, pytest.param("real", marks=pytest.mark.model)])
 def embedder(request: pytest.FixtureRequest) -> Any:
     if request.param == "fake":
         return FakeEmbedder()
@@ -35,7 +38,7 @@ def embedder(request: pytest.FixtureRequest) -> Any:
     params=[
         (kind, which) if which != "real" else pytest.param((kind, which), marks=pytest.mark.model)
         for kind in ("cross_encoder", "embedder")
-        for which in ("fake", "tiny", "real")
+        for which in (*RUNTIMES, "real")
     ],
     ids="-".join,
 )

@@ -10,7 +10,7 @@ import pytest
 from matrix import need
 
 from apis import RUN_S, Api, fresh, opened, serving_api, slow_embedder
-from tailrace.serve.local_offers import Opening
+from tailrace.serve.opening import Opening
 
 
 @pytest.fixture(scope="module")

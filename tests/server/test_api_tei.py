@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from apis import E5, LABELS, REVIEWS, TOPICS, Api, opened, serving_api, tiny_offer
+from tables import write_table
 
 pytestmark = pytest.mark.model
 
@@ -97,10 +98,21 @@ def test_truncation_keeps_the_side_that_is_asked_for(api: Api):
     assert kept["score"] != lost["score"]
 
 
-def test_vectors_by_token_are_refused_with_a_reason_where_the_graph_has_none(api: Api):
-    said = tei_error(api.post("/embed_all", {"inputs": "a"}), 424, "Backend")
-    assert "last_hidden_state" in said
-    tei_error(api.post("/embed_sparse", {"inputs": "a"}), 424, "Backend")
+def test_vectors_by_token_are_refused_with_a_reason_where_the_graph_has_none(tmp_path):
+    folder = write_table(tmp_path, {"a": (1.0, 2.0)}, "sentence_embedding")
+    with serving_api(models=[tiny_offer(folder)]) as api:
+        said = tei_error(api.post("/embed_all", {"inputs": "a"}), 424, "Backend")
+        assert "last_hidden_state" in said
+        tei_error(api.post("/embed_sparse", {"inputs": "a"}), 424, "Backend")
+
+
+def test_the_offline_model_gives_a_vector_for_each_token_whose_mean_is_the_embedding(api: Api):
+    asked = {"inputs": TEXTS, "prompt_name": "query"}
+    rows = api.ok("/embed_all", asked)
+    assert [len(row) for row in rows] == [len(pieces) for pieces in api.ok("/tokenize", asked)]
+    for row, vector in zip(rows, api.ok("/embed", asked), strict=True):
+        mean = np.mean(row, axis=0)
+        np.testing.assert_allclose(mean / np.linalg.norm(mean), vector, atol=1e-5)
 
 
 def test_vectors_by_token_come_one_for_each_where_the_graph_has_them(

@@ -1,5 +1,6 @@
 """Models elsewhere, end to end: our server in front of a scripted upstream, a client in front of ours."""
 
+import base64
 import logging
 import shutil
 import ssl
@@ -7,7 +8,8 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
 
 import httpx
 import orjson
@@ -16,6 +18,7 @@ import pytest
 from boxes import parts_of
 from tailrace.apps.api.server import ApiServer
 from tailrace.apps.api.settings import ApiSettings
+from tailrace.models.errors import ModelUnavailable
 from upstream import ScriptedUpstream, Step, events, serving_api, upstream, vector
 
 KEY = "sk-secret-0123456789"
@@ -526,3 +529,97 @@ def test_the_openai_client_sees_nothing_but_openai(house):
         broken = client.chat.completions.create(model="talk", messages=said, stream=True)
         with pytest.raises(openai.APIError, match="broke off"):
             list(broken)
+
+
+def test_a_connection_that_the_upstream_closed_while_idle_costs_nobody_an_error(house):
+    assert house.embed("first").status_code == 200
+    house.far.steps.append(Step(reset=True))
+    answer = house.embed("second")
+    assert answer.status_code == 200
+    assert [asked.body["input"] for asked in house.far.asked] == [["first"], ["second"], ["second"]]
+    assert house.far.connections == 2
+    parts_of(answer.headers)
+
+
+def test_it_is_tried_once_more_and_not_again(house):
+    assert house.embed("first").status_code == 200
+    house.far.always = Step(reset=True)
+    answer = house.embed("second")
+    assert answer.status_code == 502
+    assert answer.json()["error"]["code"] == "upstream-failed"
+    assert len(house.far.asked) == 3
+
+
+def test_a_new_connection_that_breaks_is_not_tried_again(house):
+    house.far.steps.append(Step(reset=True))
+    assert house.embed("first").status_code == 502
+    assert len(house.far.asked) == 1
+
+
+def test_a_stream_that_broke_off_after_its_first_byte_is_not_asked_for_again(house):
+    assert house.chat("one").status_code == 200
+    house.far.steps.append(Step(pieces=events("half"), reset=True))
+    broken = house.chat("two", stream=True)
+    assert "error" in broken.text
+    assert len(house.far.asked) == 2
+
+
+class Proxy(BaseHTTPRequestHandler):
+    """Passes requests on, and writes down whose they were."""
+
+    seen: ClassVar[list[tuple[str, str | None]]] = []
+
+    def do_POST(self) -> None:
+        self.seen.append((self.path, self.headers.get("Proxy-Authorization")))
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        headers = {"Content-Type": "application/json"}
+        answer = httpx.post(self.path, content=body, headers=headers, trust_env=False)
+        self.send_response(answer.status_code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer.content)))
+        self.end_headers()
+        self.wfile.write(answer.content)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def proxy() -> Iterator[str]:
+    Proxy.seen.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("by_proxy", [True, False])
+def test_a_proxy_of_the_environment_is_used_unless_the_environment_excepts_the_upstream(
+    far, proxy, monkeypatch, by_proxy
+):
+    monkeypatch.setenv("FAR_KEY", KEY)
+    monkeypatch.setenv("HTTP_PROXY", f"http://me:geheim@{proxy}")
+    monkeypatch.setenv("http_proxy", f"http://me:geheim@{proxy}")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "" if by_proxy else "127.0.0.1,localhost")
+    with serving_api(ApiSettings.model_validate({"models": offers(far.url)})) as (url, server):
+        house = House(url, server, far)
+        assert house.embed("a").status_code == 200
+        house.client.close()
+    basic = "Basic " + base64.b64encode(b"me:geheim").decode()
+    assert Proxy.seen == ([(f"{far.url}/embeddings", basic)] if by_proxy else [])
+
+
+def test_a_proxy_that_is_none_is_refused_at_start_without_its_password(far, monkeypatch):
+    monkeypatch.setenv("FAR_KEY", KEY)
+    monkeypatch.setenv("http_proxy", "ftp://me:geheim@proxy.example")
+    monkeypatch.setenv("no_proxy", "")
+    with (
+        pytest.raises(ModelUnavailable) as refused,
+        serving_api(ApiSettings.model_validate({"models": offers(far.url)})),
+    ):
+        pass
+    assert "proxy" in str(refused.value)
+    assert "geheim" not in str(refused.value)

@@ -36,6 +36,9 @@ class MemoryCache:
         """Forget every answer."""
         self._entries.clear()
 
+    def close(self) -> None:
+        """Nothing to let go of."""
+
     def stats(self) -> CacheStats:
         """The present numbers."""
         return CacheStats(len(self._entries), self._entries_max, self._hits, self._misses)

@@ -27,5 +27,8 @@ class Cache(Protocol):
     def clear(self) -> None:
         """Forget every answer; the counts go on."""
 
+    def close(self) -> None:
+        """Keep what is to be kept; the cache is not used any more."""
+
     def stats(self) -> CacheStats:
         """The present numbers."""

@@ -52,5 +52,12 @@ def api(config: Config = None, host: Host = None, port: Port = None, check: Chec
         names = ", ".join(offer.served.name for offer in server.catalogue.offers)
         err.print(f"[bold green]ready[/] http://{address[0]}:{address[1]}  ({names})")
 
-    grace_s = settings.server.drain_grace_s
-    run(api_app(server), listener, grace_s=grace_s, started=started, stopping=lambda: None)
+    run(
+        api_app(server),
+        listener,
+        grace_s=settings.server.drain_grace_s,
+        started=started,
+        stopping=lambda: None,
+        drain=server.drain,
+        notice_s=settings.server.drain_notice_s,
+    )

@@ -61,6 +61,18 @@ class Draining(Rejected):
 
     code = "draining"
 
+    def __init__(self, message: str | None = None, *, retry_after_s: float = 1.0) -> None:
+        super().__init__(message, retry_after_s=retry_after_s)
+
+
+class ModelHangs(Rejected):
+    """Every slot is held by a run that does not come back."""
+
+    code = "model-hangs"
+
+    def __init__(self, message: str | None = None, *, retry_after_s: float = 10.0) -> None:
+        super().__init__(message, retry_after_s=retry_after_s)
+
 
 class QueueTimeout(TailraceError):
     """Admitted, but not started by the latest start."""

@@ -25,6 +25,7 @@ from tailrace.core.errors import (
     LaneFull,
     ModelBusy,
     ModelError,
+    ModelHangs,
     ModelTimeout,
     QueueTimeout,
     TailraceError,
@@ -59,7 +60,8 @@ class Lane:
     the same cores share. `waiting_max` bounds the waiting room
     whatever the policies say; `run_max_s` is the longest a caller waits for a run that has begun.
     `service` learns from every clean run. With `abandons` a run that nobody waits for any more is
-    cancelled: right for a model elsewhere, useless for a thread that cannot be stopped.
+    cancelled: right for a model elsewhere, useless for a thread that cannot be stopped. While `hangs`
+    says so, no slot will ever be free, and nobody is let in.
     """
 
     def __init__(
@@ -76,12 +78,14 @@ class Lane:
         waiting_max: int = 1000,
         run_max_s: float = inf,
         abandons: bool = False,
+        hangs: Callable[[], bool] = lambda: False,
     ) -> None:
         self.name = name
         self._slots = slots
         self._own_budget = budget is None
         self._budget = budget or Slots(slots)
         self._abandons = abandons
+        self._hangs = hangs
         self._paused_until = -inf
         self.waiting_max = waiting_max
         self.run_max_s = run_max_s
@@ -143,10 +147,14 @@ class Lane:
         boarded = [(work, True) for batch in self._batches for work in batch.works()]
         return boarded + [(seat.work, False) for seat in self._waiting]
 
+    def runs_s(self) -> list[float]:
+        """For how long each run has been on the model."""
+        now = self._clock.now()
+        return [now - batch.started_at for batch in self._batches if batch.started_at is not None]
+
     def longest_run_s(self) -> float:
         """For how long the oldest run has been on the model; 0 where there is none."""
-        begun = [batch.started_at for batch in self._batches if batch.started_at is not None]
-        return self._clock.now() - min(begun) if begun else 0.0
+        return max(self.runs_s(), default=0.0)
 
     def free_in_s(self) -> list[float]:
         """For every slot, seconds until it is expected to be free."""
@@ -201,6 +209,13 @@ class Lane:
 
     # -- entering -----------------------------------------------------------------------------
 
+    def check_open(self) -> None:
+        """Raise Draining or ModelHangs where nobody is let in, whatever a policy would say."""
+        if self._draining:
+            raise Draining
+        if self._hangs():
+            raise ModelHangs
+
     async def do(self, work: Work, latest_start: float = inf) -> Any:
         """`submit` and wait; cancelling the waiter is leaving."""
         return await self.submit(work, latest_start)
@@ -212,7 +227,7 @@ class Lane:
         Cancelling the future frees the seat, and the model's time if it has not begun.
 
         Raises:
-            Draining, LaneFull: at once: not admitted.
+            Draining, ModelHangs, LaneFull: at once: not admitted.
 
         The future raises:
             QueueTimeout: not started by `latest_start`, or by the work's own deadline.
@@ -220,8 +235,7 @@ class Lane:
             ModelError: the model failed on this item. Any typed error of the model passes through.
 
         """
-        if self._draining:
-            raise Draining
+        self.check_open()
         if len(self._waiting) >= self.waiting_max:
             raise LaneFull(f"All {self.waiting_max} seats of lane {self.name} are taken.")
         latest_start = min(latest_start, work.deadline)

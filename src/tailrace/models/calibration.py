@@ -9,7 +9,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -19,7 +19,7 @@ import onnxruntime
 from tailrace.models.cache import cache_root
 from tailrace.models.cores import usable_cores
 from tailrace.models.port import Progress
-from tailrace.models.probe import Infer, stretched
+from tailrace.models.probe import stretched
 from tailrace.models.tokens import Tokens
 
 TOKENS_DEFAULT = 256.0
@@ -65,7 +65,12 @@ class Calibration:
 
 
 def calibrate(
-    infer: Infer, sample: Tokens, name: str, max_tokens: int, progress: Progress, rounds: int = 7
+    infer: Callable[[Sequence[Tokens]], object],
+    sample: Tokens,
+    name: str,
+    max_tokens: int,
+    progress: Progress,
+    rounds: int = 7,
 ) -> Calibration:
     """Measure runs of all sizes in turn, `rounds` times."""
     sizes = [

@@ -21,6 +21,7 @@ import orjson
 from tailrace.core.errors import LaneFull, ModelDied, ModelError
 from tailrace.core.events import ChildRestarted, Events
 from tailrace.models.child_main import HEADER, frame
+from tailrace.models.errors import ModelRestarting
 
 log = logging.getLogger(__name__)
 
@@ -36,12 +37,6 @@ CHILD_ENVIRONMENT = {
     "MALLOC_TRIM_THRESHOLD_": "131072",
     "MALLOC_ARENA_MAX": "2",
 }
-
-
-class ModelRestarting(ModelError):
-    """The model's process was killed and is starting again."""
-
-    code = "model-restarting"
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ _CONVERTER = (
 )
 """The code whose change may change the result; a version number would be forgotten."""
 
+FLOAT = "float32, 4-bit word table"
 EMBEDDER = Description(
     name="multilingual-e5-small",
     kind="embedding",
@@ -81,28 +82,47 @@ def shipped_if_any(name: str) -> bytes | None:
     return file.read_bytes() if file.is_file() else None
 
 
-def converted_embedder(cache_dir: Path | None, progress: Progress) -> tuple[Path, str | None]:
+def converted_embedder(
+    cache_dir: Path | None, progress: Progress, *, int8: bool = True
+) -> tuple[Path, str | None]:
     """The folder of the embedder and, where it had to be rebuilt, what was damaged."""
-    return _converted(EMBEDDER, [], cache_dir, _write_embedder, progress)
+    description = _quantised(EMBEDDER, int8=int8)
+
+    def write(folder: Path, report: Progress) -> None:
+        report("reading the package's weights", 0.0)
+        _write_as(folder, description, read_package_embedder(), report)
+
+    return _converted(description, [], cache_dir, write, progress)
 
 
 def converted_second_embedder(
     cache_dir: Path | None, progress: Progress
 ) -> tuple[Path, str | None]:
     """The folder of the embedder that gives the cross-encoder a second opinion, likewise."""
-    return _converted(SECOND_EMBEDDER, [], cache_dir, _write_second_embedder, progress)
+
+    def write(folder: Path, report: Progress) -> None:
+        report("reading the package's weights", 0.0)
+        _write_as(folder, SECOND_EMBEDDER, read_cut_embedder(), report)
+
+    return _converted(SECOND_EMBEDDER, [], cache_dir, write, progress)
 
 
-def converted_cross_encoder(cache_dir: Path | None, progress: Progress) -> tuple[Path, str | None]:
+def converted_cross_encoder(
+    cache_dir: Path | None, progress: Progress, *, int8: bool = True
+) -> tuple[Path, str | None]:
     """The folder of the review cross-encoder, likewise."""
     adapter = shipped("adapter.safetensors")
-    return _converted(
-        CROSS_ENCODER,
-        [adapter],
-        cache_dir,
-        lambda folder, report: _write_cross_encoder(folder, adapter, report),
-        progress,
-    )
+    description = _quantised(CROSS_ENCODER, int8=int8)
+
+    def write(folder: Path, report: Progress) -> None:
+        report("reading the package's weights and merging the adapter", 0.0)
+        _write_as(folder, description, read_package_cross_encoder(adapter), report)
+
+    return _converted(description, [adapter], cache_dir, write, progress)
+
+
+def _quantised(description: Description, *, int8: bool) -> Description:
+    return description if int8 else replace(description, quantisation=FLOAT)
 
 
 def _converted(
@@ -159,21 +179,6 @@ def read_cut_embedder() -> tuple[EncoderWeights, Pieces]:
     return keep_words(encoder, kept), [pieces[number] for number in kept]
 
 
-def _write_embedder(folder: Path, progress: Progress) -> None:
-    progress("reading the package's weights", 0.0)
-    _write_as(folder, EMBEDDER, read_package_embedder(), progress)
-
-
-def _write_second_embedder(folder: Path, progress: Progress) -> None:
-    progress("reading the package's weights", 0.0)
-    _write_as(folder, SECOND_EMBEDDER, read_cut_embedder(), progress)
-
-
-def _write_cross_encoder(folder: Path, adapter: bytes, progress: Progress) -> None:
-    progress("reading the package's weights and merging the adapter", 0.0)
-    _write_as(folder, CROSS_ENCODER, read_package_cross_encoder(adapter), progress)
-
-
 def _write_as(
     folder: Path,
     description: Description,
@@ -185,6 +190,6 @@ def _write_as(
     pairs = description.kind == CROSS_ENCODER.kind
     build_tokenizer(pieces, segments=pairs).save(str(folder / TOKENIZER), pretty=False)
     progress(f"quantising {description.name}", 0.5)
-    write_encoder(weights, folder / "model.onnx")
+    write_encoder(weights, folder / "model.onnx", int8=description.quantisation != FLOAT)
     write_description(folder, description)
     progress("writing the manifest", 0.9)

@@ -63,6 +63,11 @@ class OnnxCrossEncoder:
         self._second = second
 
     @property
+    def session(self) -> Session:
+        """What runs it."""
+        return self._session
+
+    @property
     def info(self) -> ModelInfo:
         """What this model is."""
         return self._info
@@ -122,6 +127,10 @@ class OnnxCrossEncoder:
         """The ids of a text by itself, for `fit`."""
         return self._tokens.text(text)
 
+    def fit_pair(self, first: str, second: str, *, left: bool = False) -> Tokens:
+        """The input for two texts in this order; see PairTokens.fit_pair."""
+        return self._tokens.fit_pair(first, second, left=left)
+
     def fit(
         self,
         query: Sequence[int],
@@ -143,6 +152,7 @@ class OnnxCrossEncoder:
 
     def close(self) -> None:
         """Let go of the weights; stop the threads if they are ours alone."""
+        self._session.close()
         if self._owns_threads:
             self._threads.close()
 

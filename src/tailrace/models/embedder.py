@@ -52,6 +52,11 @@ class OnnxEmbedder:
             )
 
     @property
+    def session(self) -> Session:
+        """What runs it."""
+        return self._session
+
+    @property
     def info(self) -> ModelInfo:
         """What this model is."""
         return self._info
@@ -128,6 +133,7 @@ class OnnxEmbedder:
 
     def close(self) -> None:
         """Let go of the weights; stop the threads if they are ours alone."""
+        self._session.close()
         if self._owns_threads:
             self._threads.close()
 

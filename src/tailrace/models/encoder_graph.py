@@ -4,7 +4,7 @@ Knows ONNX Runtime's operators and nothing of where weights come from. Tokens st
 (batch * length x hidden) from the first norm to the last, as `linears` wants them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +36,11 @@ def write_encoder(weights: EncoderWeights, path: Path, *, int8: bool = True) -> 
     else:
         mask = graph.op("Cast", "attention_mask", to=TensorProto.FLOAT)
         graph.op("Identity", _unit_mean(graph, tokens, mask), out="sentence_embedding")
-        graph.save(path, inputs, [("sentence_embedding", ["batch", hidden])])
+        outputs: list[tuple[str, Sequence[str | int]]] = [
+            ("sentence_embedding", ["batch", hidden]),
+            ("last_hidden_state", ["batch", "length", hidden]),
+        ]
+        graph.save(path, inputs, outputs)
 
 
 class _Encoder:

@@ -21,6 +21,12 @@ class UnknownPrompt(InputError):
     """The model was not trained with a prompt of this name."""
 
 
+class ModelRestarting(ModelError):
+    """The model's process was killed and is starting again."""
+
+    code = "model-restarting"
+
+
 class Abandoned(TailraceError):
     """Nobody waits for this item any more, so it was not computed."""
 

@@ -34,6 +34,10 @@ class Description:
     quantisation: str = "as delivered"
     max_tokens: int = _DEFAULT_TOKENS
     prompts: dict[str, str] = field(default_factory=dict)
+    labels: list[str] = field(default_factory=list)
+    """Of a classifier: the names of its logits, in their order."""
+    problem_type: str | None = None
+    """Of a classifier: what its logits mean, in the words of `transformers`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,4 +102,16 @@ def _describe(path: Path) -> Description:
     limit = int(config.get("max_position_embeddings", _DEFAULT_TOKENS))
     if config.get("model_type") in {"roberta", "xlm-roberta", "camembert"}:
         limit -= 2  # their positions begin at 2
-    return Description(name=path.resolve().name, max_tokens=min(limit, _DEFAULT_TOKENS))
+    return Description(
+        name=path.resolve().name,
+        max_tokens=min(limit, _DEFAULT_TOKENS),
+        labels=_labels(config.get("id2label")),
+        problem_type=config.get("problem_type"),
+    )
+
+
+def _labels(given: Any) -> list[str]:
+    """The names of an `id2label`, in the order of their numbers."""
+    if not isinstance(given, dict) or not all(str(number).isdigit() for number in given):
+        return []
+    return [str(given[number]) for number in sorted(given, key=int)]

@@ -21,10 +21,10 @@ from tailrace.models.convert import (
 from tailrace.models.cross_encoder import OnnxCrossEncoder
 from tailrace.models.embedder import OnnxEmbedder
 from tailrace.models.encoder_graph import write_encoder
+from tailrace.models.onnx_session import OnnxSession
 from tailrace.models.open import open_cross_encoder, open_embedder, silent
 from tailrace.models.port import FloatArray, Progress
 from tailrace.models.probe import PROBE_TEXTS, TOLERANCE, invariance
-from tailrace.models.session import Session
 from tailrace.models.source import PackageSource, parse_source
 from tailrace.models.threads import InferenceThreads
 
@@ -79,7 +79,7 @@ def check_embedder(
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "reference.onnx"
         write_encoder(read_package_embedder()[0], path, int8=False)
-        session = Session(path)
+        session = OnnxSession(path)
         reference = np.stack(
             [
                 session.run([model.tokens(text, prompt="passage")], "sentence_embedding")[0]
@@ -121,7 +121,7 @@ def check_cross_encoder(
         path = Path(scratch) / "reference.onnx"
         adapter = shipped("adapter.safetensors")
         write_encoder(read_package_cross_encoder(adapter)[0], path, int8=False)
-        session = Session(path)
+        session = OnnxSession(path)
         reference = _pair_probabilities(model, lambda p: session.run(p, "logits")[:, 0], texts)
     same_first = float(np.mean(found.argmax(axis=1) == reference.argmax(axis=1)))
     return [

@@ -13,6 +13,8 @@ CONTRIB = "com.microsoft"
 
 _OPSET = 21
 _IR_VERSION = 10
+_BESIDE_BYTES = 1 << 16
+"""Constants from this size on stand in a data file beside the graph."""
 
 
 class Graph:
@@ -69,4 +71,11 @@ class Graph:
             ir_version=_IR_VERSION,
             producer_name="tailrace",
         )
-        onnx.save(model, str(path))
+        # Beside the file, so that every process that runs the model maps the same weights.
+        onnx.save(
+            model,
+            str(path),
+            save_as_external_data=True,
+            location=f"{path.name}_data",
+            size_threshold=_BESIDE_BYTES,
+        )

@@ -23,8 +23,10 @@ from tailrace.models.errors import ModelUnavailable
 from tailrace.models.folder import ModelFolder, read_folder
 from tailrace.models.fusion import Fusion, read_fusion
 from tailrace.models.hub import hub_folder
+from tailrace.models.onnx_session import OnnxSession
 from tailrace.models.port import FloatArray, ModelInfo, Progress
 from tailrace.models.probe import PROBE_TEXTS, TOLERANCE, invariance, warm_up
+from tailrace.models.runtimes import IN_THREADS, Running
 from tailrace.models.session import Session
 from tailrace.models.source import DirSource, HubSource, PackageSource, Source, parse_source
 from tailrace.models.threads import InferenceThreads
@@ -34,6 +36,7 @@ log = logging.getLogger(__name__)
 
 CROSS_ENCODER = "cross-encoder"
 EMBEDDING = "embedding"
+CLASSIFIER = "classifier"
 FUSION_FILE = "fusion.safetensors"
 _PROBE_LABEL = "주차"
 
@@ -52,6 +55,7 @@ def open_cross_encoder(
     chunk_tokens: int = CHUNK_TOKENS,
     arena: bool = True,
     fusion: bytes | None = None,
+    running: Running = IN_THREADS,
 ) -> OnnxCrossEncoder:
     """Open a cross-encoder; without `threads` it starts its own and stops them on close.
 
@@ -59,14 +63,19 @@ def open_cross_encoder(
     Without `arena` memory goes back to the system after every run, at some cost in speed.
     """
     parsed = parse_source(source)
-    folder = fetch(parsed, CROSS_ENCODER, progress=progress, cache_dir=cache_dir)
+    folder = fetch(
+        parsed, CROSS_ENCODER, progress=progress, cache_dir=cache_dir, int8=running.takes_int8
+    )
     progress("opening the cross-encoder", 0.92)
-    session = Session(folder.onnx, arena=arena)
-    if "logits" not in session.outputs:
-        raise ModelUnavailable(f"{folder.onnx} has no output logits; it is no cross-encoder")
-    info = _info(parsed, folder, CROSS_ENCODER)
-    tokens = PairTokens(load_tokenizer(folder.tokenizer), info.max_tokens)
     own = threads or InferenceThreads()
+    info = model_info(parsed, folder, CROSS_ENCODER)
+    tokens = PairTokens(load_tokenizer(folder.tokenizer), info.max_tokens)
+    session: Session = (
+        running.open(folder.onnx, own.count) if arena else OnnxSession(folder.onnx, arena=False)
+    )
+    if "logits" not in session.outputs:
+        session.close()
+        raise ModelUnavailable(f"{folder.onnx} has no output logits; it is no cross-encoder")
     if fusion is None and isinstance(parsed, PackageSource):
         fusion = shipped_if_any(FUSION_FILE)
     second = None
@@ -105,14 +114,23 @@ def open_embedder(
     progress: Progress = silent,
     cache_dir: Path | None = None,
     chunk_tokens: int = CHUNK_TOKENS,
+    running: Running = IN_THREADS,
 ) -> OnnxEmbedder:
     """Open an embedder; without `threads` it starts its own and stops them on close."""
     parsed = parse_source(source)
-    folder = fetch(parsed, EMBEDDING, progress=progress, cache_dir=cache_dir)
+    folder = fetch(
+        parsed, EMBEDDING, progress=progress, cache_dir=cache_dir, int8=running.takes_int8
+    )
     progress("opening the embedder", 0.92)
     own = threads or InferenceThreads()
-    owns = threads is None
-    model = _embedder(parsed, folder, own, chunk_tokens=chunk_tokens, owns_threads=owns)
+    model = _embedder(
+        parsed,
+        folder,
+        own,
+        chunk_tokens=chunk_tokens,
+        owns_threads=threads is None,
+        running=running,
+    )
     progress("warming up", 0.95)
     probes = [model.tokens(text) for text in PROBE_TEXTS]
     model.found_invariant(invariant=invariance(model.vectors, probes) <= TOLERANCE)
@@ -128,13 +146,14 @@ def _embedder(
     *,
     chunk_tokens: int = CHUNK_TOKENS,
     owns_threads: bool = False,
+    running: Running = IN_THREADS,
 ) -> OnnxEmbedder:
-    info = _info(source, folder, EMBEDDING)
+    info = model_info(source, folder, EMBEDDING)
     prompts = folder.description.prompts
     info = replace(info, detail={**info.detail, "prompts": dict(prompts)})
     return OnnxEmbedder(
         info,
-        Session(folder.onnx),
+        running.open(folder.onnx, threads.count),
         TextTokens(load_tokenizer(folder.tokenizer), info.max_tokens),
         threads,
         prompts=prompts,
@@ -179,17 +198,27 @@ def open_naive(
 
 
 def fetch(
-    source: Source, kind: str, *, progress: Progress = silent, cache_dir: Path | None = None
+    source: Source,
+    kind: str,
+    *,
+    progress: Progress = silent,
+    cache_dir: Path | None = None,
+    int8: bool = True,
 ) -> ModelFolder:
-    """Make sure that the model's folder is there and whole, and look into it."""
+    """Make sure that the model's folder is there and whole, and look into it.
+
+    What we convert ourselves is in row-wise int8, or in float32 for runtimes that cannot run that.
+    """
     match source:
         case PackageSource(name=name):
+            if kind == CLASSIFIER:
+                raise ModelUnavailable(f"package {name} holds no classifier; use dir: or hf:")
             if name != PACKAGE:
                 raise ModelUnavailable(
                     f"we know no way to make a model of package {name}; use package:{PACKAGE}"
                 )
             convert = converted_cross_encoder if kind == CROSS_ENCODER else converted_embedder
-            path, damage = convert(cache_dir, progress)
+            path, damage = convert(cache_dir, progress, int8=int8)
             if damage:
                 log.warning("the cached model %s was damaged (%s) and was rebuilt", path, damage)
             return read_folder(path)
@@ -227,7 +256,8 @@ def _fusion(content: bytes, embedder: OnnxEmbedder) -> Fusion:
     return Fusion(read_fusion(arrays), embed_label)
 
 
-def _info(source: Source, folder: ModelFolder, kind: str) -> ModelInfo:
+def model_info(source: Source, folder: ModelFolder, kind: str) -> ModelInfo:
+    """What there is to say of a model in a folder; raises ModelUnavailable for another kind."""
     found = folder.description
     if found.kind not in {None, kind}:
         raise ModelUnavailable(f"{folder.path} holds a model of kind {found.kind}, not {kind}")

@@ -1,54 +1,42 @@
-"""One ONNX Runtime session: what it wants, how it is opened, how a list of inputs is run.
+"""What the house asks of a runtime: the port, and what its adapters do alike.
 
-Knows nothing of texts, labels or threads; safe to call from several threads at once.
+Knows no runtime, no texts, no labels and no threads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-import onnxruntime as ort
 
 from tailrace.models.errors import ModelUnavailable
 from tailrace.models.port import FloatArray
 from tailrace.models.tokens import Tokens
 
-_KNOWN_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
+KNOWN_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
-class Session:
-    """The weights in memory; one per model, shared by all threads."""
+class Session(Protocol):
+    """The weights of one model, ready to run; one per model, and safe to call from several threads."""
 
-    def __init__(self, path: Path, *, arena: bool = True) -> None:
-        options = ort.SessionOptions()
-        # Several callers with one thread each beat one caller with many, and leave no nested pools.
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
-        options.enable_cpu_mem_arena = arena
-        options.log_severity_level = 3
-        try:
-            self._session = ort.InferenceSession(
-                str(path), options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # noqa: BLE001 - the runtime raises its own kinds of Exception
-            raise ModelUnavailable(f"{path} cannot be opened as an ONNX model ({error})") from None
-        self._inputs = [entry.name for entry in self._session.get_inputs()]
-        self.outputs: list[str] = [entry.name for entry in self._session.get_outputs()]
-        if unknown := set(self._inputs) - _KNOWN_INPUTS:
-            raise ModelUnavailable(
-                f"{path} wants inputs we do not know: {', '.join(sorted(unknown))}; "
-                f"export the model with {', '.join(sorted(_KNOWN_INPUTS))}"
-            )
+    @property
+    def outputs(self) -> Sequence[str]:
+        """Names of what the graph gives."""
 
     def run(self, batch: Sequence[Tokens], output: str) -> FloatArray:
-        """One run over inputs padded to the longest of them."""
-        arrays = pad(batch)
-        feed = {name: arrays[name] for name in self._inputs}
-        result: Any = self._session.run([output], feed)[0]
-        return np.asarray(result, np.float32)
+        """One run over inputs padded to the longest of them; raises what the runtime raises."""
+
+    def close(self) -> None:
+        """Let go of the weights, and of processes where there are any."""
+
+
+def check_inputs(path: Path, names: Iterable[str]) -> None:
+    """Refuse a graph that wants what we cannot give."""
+    if unknown := set(names) - set(KNOWN_INPUTS):
+        raise ModelUnavailable(
+            f"{path} wants inputs we do not know: {', '.join(sorted(unknown))}; "
+            f"export the model with {', '.join(sorted(KNOWN_INPUTS))}"
+        )
 
 
 def pad(batch: Sequence[Tokens]) -> dict[str, Any]:
@@ -62,4 +50,4 @@ def pad(batch: Sequence[Tokens]) -> dict[str, Any]:
         ids[row, :count] = tokens.ids
         mask[row, :count] = 1
         types[row, :count] = tokens.types
-    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+    return dict(zip(KNOWN_INPUTS, (ids, mask, types), strict=True))

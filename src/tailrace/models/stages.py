@@ -50,6 +50,12 @@ class Stages:
         self._began = asyncio.get_running_loop().time()
         self._bound = ""
         self.stage = ""
+        self.fresh = False
+        """Whether the connection was made for this request."""
+        self.heard = False
+        """Whether a byte of an answer has come."""
+        self.again = False
+        """Whether the request was sent once more."""
         self._token: Token[Stages] | None = None
 
     def begin(self, stage: str) -> None:

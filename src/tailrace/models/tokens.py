@@ -119,6 +119,13 @@ class PairTokens:
         cut = len(query) - len(asked) + len(text) - len(kept)
         return self._joined(kept, asked, cut) if text_first else self._joined(asked, kept, cut)
 
+    def fit_pair(self, first: str, second: str, *, left: bool = False) -> Tokens:
+        """The input for two texts of any length in this order; the longer of them gives way."""
+        one, other = self.text(first), self.text(second)
+        text_first = len(one) > len(other)
+        query, text = (other, one) if text_first else (one, other)
+        return self.fit(query, text, text_first=text_first, left=left)
+
     def _joined(self, first: Sequence[int], second: Sequence[int], cut: int) -> Tokens:
         return Tokens(
             [*self._before.ids, *first, *self._between.ids, *second, *self._after.ids],

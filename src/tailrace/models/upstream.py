@@ -4,7 +4,6 @@ Speaks JSON over HTTP/1.1 by httpcore2, which tells what it is about; knows no s
 is read from the environment for each request and kept nowhere.
 """
 
-import asyncio
 import email.utils
 import os
 import ssl
@@ -12,15 +11,15 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpcore2
 
 from tailrace.core.work import StagedRun
+from tailrace.models.dial import Dial, proxy_for
 from tailrace.models.errors import ModelUnavailable
-from tailrace.models.stages import CURRENT, Stages, Timeouts
+from tailrace.models.stages import Stages, Timeouts
 from tailrace.models.upstream_errors import (
     UpstreamBusy,
     UpstreamFailed,
@@ -37,6 +36,9 @@ PAUSE_S_MAX = 600.0
 """The longest pause an upstream is believed."""
 UNUSABLE = {400, 404, 409, 413, 415, 422}
 """Statuses that speak of the request, not of the upstream."""
+
+HUNG_UP_S_MAX = 1.0
+"""An old connection that breaks later than this after the request was given up with work on it."""
 
 STARTS = {
     "connection.start_tls.started": "tls",
@@ -75,7 +77,8 @@ class Upstream:
             max_connections=connections,
             max_keepalive_connections=connections,
             keepalive_expiry=idle_s,
-            network_backend=_Backend(),
+            network_backend=Dial(),
+            proxy=proxy_for(url),
         )
         self._headers()
 
@@ -100,24 +103,40 @@ class Upstream:
 
         """
         stages = Stages(run, self._timeouts)
-        request = httpcore2.Request(
-            "POST",
-            self.url + path,
-            headers=[*self._headers(), ("Content-Length", str(len(body)))],
-            content=body,
-            extensions={"trace": _tracer(stages)},
-        )
+        headers = [*self._headers(), ("Content-Length", str(len(body)))]
         async with stages:
             with _translated(self):
-                response = await self._pool.handle_async_request(request)
+                response = await self._send(path, headers, body, stages)
                 try:
-                    headers = _decoded(response.headers)
+                    answered = _decoded(response.headers)
                     async with aclosing(_pieces(self, response, stages)) as pieces:
                         if response.status != 200:
-                            raise self._error(response.status, headers, await _words(pieces))
-                        yield Reply(headers, pieces)
+                            raise self._error(response.status, answered, await _words(pieces))
+                        yield Reply(answered, pieces)
                 finally:
                     await response.aclose()
+
+    async def _send(
+        self, path: str, headers: list[tuple[str, str]], body: bytes, stages: Stages
+    ) -> httpcore2.Response:
+        """The answer's head; once more where the upstream had hung up while the connection was idle."""
+        while True:
+            request = httpcore2.Request(
+                "POST",
+                self.url + path,
+                headers=headers,
+                content=body,
+                extensions={"trace": _tracer(stages)},
+            )
+            stages.fresh = False
+            began = time.monotonic()
+            try:
+                return await self._pool.handle_async_request(request)
+            except (httpcore2.NetworkError, httpcore2.RemoteProtocolError):
+                at_once = time.monotonic() - began < HUNG_UP_S_MAX
+                if stages.again or stages.fresh or stages.heard or not at_once:
+                    raise
+                stages.again = True
 
     def _headers(self) -> list[tuple[str, str]]:
         headers = [
@@ -153,43 +172,6 @@ class Upstream:
         if status in UNUSABLE:
             return UpstreamRefused(f"The upstream cannot use the request ({status}).{words}")
         return UpstreamFailed(f"The upstream answered with status {status}.{words}")
-
-
-class _Backend(httpcore2.AsyncNetworkBackend):
-    """Finds the address in a stage of its own, then tries the addresses in turn."""
-
-    def __init__(self) -> None:
-        self._inner = httpcore2.AnyIOBackend()
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 - the library's shape
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
-        stages = CURRENT.get()
-        addresses = [host]
-        if not _is_address(host):
-            stages.begin("dns")
-            try:
-                found = await asyncio.get_running_loop().getaddrinfo(host, port, type=1)
-            except OSError as error:
-                raise httpcore2.ConnectError(f"no address: {error}") from error
-            addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
-        stages.begin("connect")
-        for address in addresses:
-            try:
-                return await self._inner.connect_tcp(
-                    address, port, timeout, local_address, socket_options
-                )
-            except httpcore2.ConnectError as error:
-                failure = error
-        raise failure
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
 
 
 class _translated:  # noqa: N801 - reads as a clause
@@ -269,11 +251,3 @@ def _pause_s(headers: Mapping[str, str]) -> float:
 
 def _decoded(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host.strip("[]"))
-    except ValueError:
-        return False
-    return True

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tailrace.serve.chat import ServedChat
+from tailrace.serve.classifying import ServedClassifier
 from tailrace.serve.embedding import ServedEmbedder
 from tailrace.serve.reranking import ServedReranker
 from tailrace.serve.served import UnknownModel, WrongKind
 
 K = TypeVar("K", ServedEmbedder, ServedReranker, ServedChat)
-Offer = ServedEmbedder | ServedReranker | ServedChat
+Offer = ServedEmbedder | ServedReranker | ServedClassifier | ServedChat
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +40,18 @@ class Catalogue:
         """The chat model of that name; raises UnknownModel or WrongKind."""
         return self._find(name, ServedChat)
 
-    def classifier(self, name: str | None = None) -> ServedReranker:
-        """The cross-encoder of that name, and of several the first that has labels."""
+    def classifier(self, name: str | None = None) -> ServedReranker | ServedClassifier:
+        """The classifier or cross-encoder of that name, and of several the first that has labels."""
         if name is None:
             for offer in self.offers:
-                if isinstance(offer, ServedReranker) and offer.labels:
+                if isinstance(offer, ServedReranker | ServedClassifier) and offer.labels:
                     return offer
+        elif isinstance(found := self._named(name), ServedClassifier):
+            return found
         return self.reranker(name)
 
-    def any(self, name: str | None = None) -> ServedEmbedder | ServedReranker:
-        """The embedding model or cross-encoder of that name, or the first of either."""
+    def any(self, name: str | None = None) -> ServedEmbedder | ServedReranker | ServedClassifier:
+        """The model of that name that reads texts on this machine, or the first of them."""
         if name is None:
             for offer in self.offers:
                 if not isinstance(offer, ServedChat):

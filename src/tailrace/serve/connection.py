@@ -1,15 +1,18 @@
-"""uvicorn's connection with two habits changed: an answer is one write, and who hung up is told at once.
+"""uvicorn's connection with three habits changed: an answer is one write, and who hung up is told at once.
 
 Each write to a socket wakes whoever waits at its other end; head and body apart wake a client twice.
 And a request that must watch for its caller's leaving by `receive` needs a task of its own for that.
-Knows no request and no answer.
+Bytes that are no request get a problem instead of plain text: the only answer it knows.
 """
 
 import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from tailrace.wire.problem import MEDIA_TYPE, problem
 
 CALLER = "tailrace.caller"
 """Where a request's scope holds its `Presence`; other servers than ours have none."""
@@ -88,6 +91,16 @@ class Connection(HttpToolsProtocol):
         """A request begins: it may ask whether its caller is there."""
         super().on_headers_complete()
         self.scope[CALLER] = self._presence  # type: ignore[literal-required]
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer bytes that no application can be asked about, and hang up."""
+        body = orjson.dumps(problem("not-http", 400, "This is not HTTP", msg))
+        head = (
+            f"HTTP/1.1 400 Bad Request\r\ncontent-type: {MEDIA_TYPE}\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode("ascii") + body)
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The caller is gone."""

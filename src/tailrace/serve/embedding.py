@@ -139,9 +139,9 @@ def unit(
         if not 1 <= dimensions <= full:
             raise InputError(f"`dimensions` must be 1 to {full} for {name}.")
         vectors = vectors[:, :dimensions]
+    length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    if not length.all():
+        raise BadOutput("The model gave a zero vector, which has no direction.")
     if normalize:
-        length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-        if not length.all():
-            raise BadOutput
         vectors = vectors / length[:, None]
     return np.ascontiguousarray(vectors, np.float32)

@@ -1,8 +1,8 @@
 """Who asks: API keys, compared in constant time. Knows no dialect and no door."""
 
-import hmac
 from collections.abc import Mapping
 from hashlib import sha256
+from hmac import compare_digest as compare
 from pathlib import Path
 
 from starlette.requests import Request
@@ -52,7 +52,7 @@ class Keys:
         if not self._owners:
             return given or (request.client.host if request.client else "")
         digest = _digest(given)
-        found = [name for known, name in self._owners if hmac.compare_digest(known, digest)]
+        found = [name for known, name in self._owners if compare(known, digest)]
         if not found:
             raise Unauthorized
         return found[0]

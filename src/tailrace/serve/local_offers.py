@@ -1,41 +1,27 @@
 """Builds the offers of models of this machine: weights, lane, door, readiness, on one budget of cores."""
 
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tailrace.cache.memory import MemoryCache
 from tailrace.core.batch import BatchRule
 from tailrace.core.estimate import ServiceTime
 from tailrace.core.events import RunFinished
 from tailrace.core.lane import Lane
 from tailrace.core.slots import Slots
 from tailrace.models.calibration import TOKENS_DEFAULT, kept
-from tailrace.models.cross_encoder import OnnxCrossEncoder
-from tailrace.models.embedder import OnnxEmbedder
-from tailrace.models.open import open_cross_encoder, open_embedder
-from tailrace.models.port import ModelInfo, Progress
+from tailrace.models.port import Progress
+from tailrace.models.session_processes import SessionProcesses
 from tailrace.models.threads import InferenceThreads
 from tailrace.models.tokens import Tokens
+from tailrace.serve.catalogue import Offer
 from tailrace.serve.doors import Door
 from tailrace.serve.embedding import ServedEmbedder
 from tailrace.serve.local_settings import ModelOffer, ReadySettings
+from tailrace.serve.opening import Model, Opened, Opening
 from tailrace.serve.readiness import Readiness
 from tailrace.serve.remote_offers import Surroundings
-from tailrace.serve.reranking import ServedReranker
-from tailrace.serve.served import PIECEWISE, POOLED, Infer, ServedModel, runner
-from tailrace.serve.settings import BadConfiguration
-
-SAMPLES = ("친절해요", "점심시간에 갔더니 줄이 길어서 삼십 분을 기다렸는데 음식은 금방 나왔어요")
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """How the models of the offers are opened."""
-
-    embedder: Callable[..., OnnxEmbedder] = open_embedder
-    cross_encoder: Callable[..., OnnxCrossEncoder] = open_cross_encoder
+from tailrace.serve.served import POOLED, Infer, ServedModel, runner
 
 
 @dataclass(slots=True)
@@ -46,59 +32,54 @@ class LocalOffers:
     threads: InferenceThreads
     cache_dir: Path | None
     ready: ReadySettings
-    opening: Opening = Opening()
+    opening: Opening = field(default_factory=Opening)
     budget: Slots = field(init=False)
     lanes: list[Lane] = field(init=False, default_factory=list)
     readiness: list[Readiness] = field(init=False, default_factory=list)
+    models: dict[str, Model] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """One slot for each thread."""
         self.budget = Slots(self.threads.count)
 
-    def embedder(self, offer: ModelOffer, progress: Progress) -> ServedEmbedder:
-        """An embedding model behind its lane.
+    def open(self, offer: ModelOffer, progress: Progress) -> Offer:
+        """A model behind its lane.
 
         Raises:
-            BadConfiguration: the model knows no such prompt.
+            BadConfiguration: the offer asks for what the model has not.
             TailraceError: the model cannot be opened.
 
         """
-        model = self.opening.embedder(
-            offer.source, threads=self.threads, progress=progress, cache_dir=self.cache_dir
-        )
-        if offer.default_prompt not in {None, *model.prompts}:
-            known = ", ".join(model.prompts) or "none"
-            why = f"{offer.name} knows no prompt {offer.default_prompt!r}; it knows: {known}"
-            raise BadConfiguration([("models.default_prompt", why)])
-        samples = [model.tokens(text) for text in SAMPLES]
-        infers: dict[str, Infer] = {POOLED: model.vectors}
-        if model.knows_tokens:
-            infers[PIECEWISE] = model.token_vectors
-        served = self._serve(offer, infers, samples, model.info)
-        return ServedEmbedder(served, model, self.threads, default_prompt=offer.default_prompt)
+        opened = self.opening.open(offer, self.threads, progress, self.cache_dir)
+        self.models[offer.name] = opened.model
+        return opened.offered(self._serve(offer, opened))
 
-    def reranker(self, offer: ModelOffer, progress: Progress) -> ServedReranker:
-        """A cross-encoder behind its lane. Raises TailraceError where it cannot be opened."""
-        encoder = self.opening.cross_encoder(
-            offer.source, threads=self.threads, progress=progress, cache_dir=self.cache_dir
-        )
-        samples = [encoder.pair(text, "주차") for text in SAMPLES]
-        served = self._serve(offer, {POOLED: encoder.logits}, samples, encoder.info)
-        return ServedReranker(
-            served,
-            encoder,
-            self.threads,
-            text_first=offer.pairs == "text-first",
-            labels=offer.labels,
-        )
+    def embedder(self, offer: ModelOffer, progress: Progress) -> ServedEmbedder:
+        """An embedding model behind its lane; raises as `open`."""
+        made = self.open(offer, progress)
+        assert isinstance(made, ServedEmbedder)
+        return made
 
-    def _serve(
-        self,
-        offer: ModelOffer,
-        infers: Mapping[str, Infer],
-        samples: list[Tokens],
-        info: ModelInfo,
-    ) -> ServedModel:
+    def hangs(self) -> bool:
+        """Whether every slot is held by a run that is taken to hang."""
+        ages = [age for lane in self.lanes for age in lane.runs_s()]
+        return sum(age > self.ready.stuck_s for age in ages) >= self.budget.count
+
+    def processes(self) -> dict[str, SessionProcesses]:
+        """The processes of the models that run in some, by name."""
+        return {
+            name: model.session
+            for name, model in self.models.items()
+            if isinstance(model.session, SessionProcesses)
+        }
+
+    def close(self) -> None:
+        """Let go of the weights, and end the processes."""
+        for model in self.models.values():
+            model.close()
+
+    def _serve(self, offer: ModelOffer, opened: Opened) -> ServedModel:
+        info, infers, samples = opened.model.info, opened.infers, opened.samples
         runs = offer.runs
         tokens_max = runs.tokens_max
         if tokens_max is None:
@@ -114,6 +95,8 @@ class LocalOffers:
             service=_measured(infers[POOLED], samples),
             events=self.around.events,
             waiting_max=offer.door.seats(4096) + self.threads.count,
+            run_max_s=runs.run_max_s,
+            hangs=self.hangs,
         )
         self.lanes.append(lane)
         readiness = Readiness(
@@ -131,7 +114,7 @@ class LocalOffers:
             info,
             lane,
             door,
-            cache=MemoryCache(self.around.cache_entries),
+            cache=self.around.cache,
             clock=self.around.clock,
             bulk_yields=self.around.bulk_yields,
         )

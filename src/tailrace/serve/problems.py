@@ -29,6 +29,7 @@ STATUS: dict[str, tuple[int, str]] = {
     "deadline-infeasible": (503, "The deadline cannot be met"),
     "memory-pressure": (503, "Short of memory"),
     "draining": (503, "Shutting down"),
+    "model-hangs": (503, "The model hangs"),
     "queue-timeout": (503, "Waited too long"),
     "model-timeout": (504, "The model ran past the deadline"),
     "model-failed": (500, "The model failed"),
@@ -124,6 +125,8 @@ def problem_answer(
     if back_s is not None:
         headers |= retry_after(back_s[0], back_s[1] * 1000)
         after = int(headers["Retry-After"])
+    if error.code == "draining":
+        headers["Connection"] = "close"  # the next request of this client may find another server
     detail = str(error) if error.code in STATUS else "Look at the log of the box."
     detail = detail.encode("utf-8", "replace").decode()  # it may quote what cannot be sent
     body = problem(error.code, status, title, detail, door=door, retry_after_s=after)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from tailrace.cache.memory import MemoryCache
+from tailrace.cache.port import Cache
 from tailrace.core.admission import AllOf
 from tailrace.core.batch import BatchRule
 from tailrace.core.clock import Clock
@@ -35,7 +36,7 @@ class Surroundings:
 
     clock: Clock
     events: Events
-    cache_entries: int
+    cache: Cache
     bulk_yields: float
 
 
@@ -82,7 +83,7 @@ def _served(offer: RemoteOffer, kind: str, runner: Runner, around: Surroundings)
         remote_info(offer.name, offer.url, offer.model, kind, offer.tokens_max),
         lane,
         Door(offer.name, lane, admission, seats=seats),
-        cache=MemoryCache(around.cache_entries if kind == "embedding" else 0),
+        cache=around.cache if kind == "embedding" else MemoryCache(0),
         clock=around.clock,
         bulk_yields=around.bulk_yields,
     )

@@ -29,6 +29,11 @@ class Scored:
         """Probabilities, or the logits themselves."""
         return [float(score) for score in (self.logits if raw else self.probabilities)]
 
+    def rows(self, labels: int, *, raw: bool) -> list[list[float]]:
+        """The scores in rows of one for each label."""
+        scores = self.scores(raw=raw)
+        return [scores[at : at + labels] for at in range(0, len(scores), labels)]
+
     def best_first(self) -> list[int]:
         """Indices of the pairs, the best first; equal scores keep their order."""
         return [int(i) for i in np.argsort(-self.logits, kind="stable")]
@@ -49,8 +54,15 @@ class ServedReranker:
         self.served = served
         self.model = model
         self.labels = tuple(labels)
+        self.pair_labels = ("LABEL_0",)
+        """What the one score of a pair is called."""
         self.text_first = text_first
         self.threads = threads
+
+    @property
+    def inputs_per_text(self) -> int:
+        """Inputs of the model that a lone text makes: one with each label."""
+        return len(self.labels)
 
     async def rerank(
         self,
@@ -95,13 +107,7 @@ class ServedReranker:
         """Scores of pairs, each in the order in which the model reads it; the longer one gives way."""
 
         def tokenize() -> list[Tokens]:
-            made = []
-            for pair in pairs:
-                first, second = (self.model.plain(text) for text in pair)
-                text_first = len(first) > len(second)
-                query, text = (second, first) if text_first else (first, second)
-                made.append(self.model.fit(query, text, text_first=text_first, left=left))
-            return made
+            return [self.model.fit_pair(first, second, left=left) for first, second in pairs]
 
         return await self._score(exchange, tokenize, pairs, terms)
 

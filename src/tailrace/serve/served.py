@@ -251,6 +251,7 @@ class ServedModel:
         whole.items = len(new)
         view = self.lane.view(whole if new else None)
         try:
+            self.lane.check_open()
             latest = self.door.admission.admit(whole, view) if new else inf
             if self.lane.waiting + len(new) > self.lane.waiting_max:
                 raise LaneFull(f"This needs {len(new)} seats of {self.lane.waiting_max}.")

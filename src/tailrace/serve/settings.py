@@ -6,6 +6,7 @@ command line, environment (TAILRACE__LANE__BATCH__WINDOW_MS=10), file, default. 
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,6 +23,8 @@ from tailrace.policies.rate_limit import RateLimit
 from tailrace.policies.waiting_room import WaitingRoom
 
 ENV_PREFIX = "TAILRACE__"
+SECRET_NAMES = re.compile(r"key|secret|token$|password|authorization", re.IGNORECASE)
+"""Settings of such names are never repeated in a message."""
 
 
 class BadConfiguration(Exception):
@@ -252,8 +255,24 @@ def _path(location: tuple[str | int, ...]) -> str:
 
 
 def _what(error: Any) -> str:
-    given = (
-        "" if error["type"] in {"missing", "extra_forbidden"} else f" (given: {error['input']!r})"
-    )
+    given = ""
+    if error["type"] not in {"missing", "extra_forbidden"}:
+        given = f" (given: {_shown(error['loc'], error['input'])})"
     message = "unknown setting" if error["type"] == "extra_forbidden" else error["msg"]
-    return f"{message}{given}"
+    return f"{_unseen(message)}{given}"
+
+
+def _shown(location: tuple[str | int, ...], value: Any) -> str:
+    """A value as a message may repeat it: no table, which may hold anything, and no secret."""
+    if isinstance(value, dict | list | tuple):
+        return "a table" if isinstance(value, dict) else "a list"
+    if any(SECRET_NAMES.search(str(step)) for step in location):
+        return "***"
+    return _unseen(repr(value))
+
+
+def _unseen(text: str) -> str:
+    """Text without users, passwords and queries of addresses, and without what looks like a key."""
+    text = re.sub(r"//[^/@\s]*@", "//***@", text)
+    text = re.sub(r"(://[^\s'\"?]*)\?[^\s'\"]*", r"\1?***", text)
+    return re.sub(r"\b(?:sk|hf|pk)[-_][\w-]{8,}", "***", text)

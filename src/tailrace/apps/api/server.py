@@ -18,9 +18,10 @@ from tailrace.models.upstream import Upstream
 from tailrace.serve.catalogue import Catalogue, Offer
 from tailrace.serve.dialect import Front, Limits, Manners
 from tailrace.serve.keys import Keys
-from tailrace.serve.local_offers import LocalOffers, Opening
+from tailrace.serve.local_offers import LocalOffers
 from tailrace.serve.local_settings import ModelOffer
 from tailrace.serve.metrics import Metrics
+from tailrace.serve.opening import Opening
 from tailrace.serve.remote_offers import Surroundings, open_remote, tie
 from tailrace.serve.remote_settings import RemoteOffer
 
@@ -39,11 +40,12 @@ class ApiServer:
         self.clock: Clock = MonotonicClock()
         self.events = Events()
         self.threads = InferenceThreads(settings.threads or usable_cores())
+        self.cache = settings.cache.cache(settings.cache_dir)
         self.local = LocalOffers(
             Surroundings(
                 self.clock,
                 self.events,
-                settings.cache.entries_max,
+                self.cache,
                 settings.limits.bulk_yields_tokens,
             ),
             self.threads,
@@ -84,11 +86,7 @@ class ApiServer:
             self.upstreams.append(upstream)
             self.lanes.append(made.served.lane)
             return made
-        opened: Offer
-        if offer.kind == "embedding":
-            opened = self.local.embedder(offer, progress)
-        else:
-            opened = self.local.reranker(offer, progress)
+        opened = self.local.open(offer, progress)
         self.lanes.append(opened.served.lane)
         return opened
 
@@ -103,6 +101,18 @@ class ApiServer:
             self._read_slots,
         )
         self.metrics.gauge(
+            "model_processes",
+            "Processes that take runs, by model; none where it runs in threads",
+            ("model",),
+            self._read_processes,
+        )
+        self.metrics.gauge(
+            "model_processes_ended",
+            "Processes that ended by themselves and were started again, by model",
+            ("model",),
+            self._read_processes_ended,
+        )
+        self.metrics.gauge(
             "slots_taken", "Slots in use", (), lambda: {(): float(self.budget.taken)}
         )
 
@@ -112,11 +122,25 @@ class ApiServer:
     def _read_waiting(self) -> dict[tuple[str, ...], float]:
         return {(lane.name,): float(lane.waiting) for lane in self.lanes}
 
+    def _read_processes(self) -> dict[tuple[str, ...], float]:
+        return {(name,): float(len(p.pids)) for name, p in self.local.processes().items()}
+
+    def _read_processes_ended(self) -> dict[tuple[str, ...], float]:
+        return {(name,): float(p.restarts) for name, p in self.local.processes().items()}
+
     def _notice(self, event: Event) -> None:
         if isinstance(event, Settled):
             offer = self.catalogue.names.get(event.door)
             if offer is not None:
                 offer.served.door.admission.observe(event)
+
+    async def drain(self) -> None:
+        """Refuse new work and finish what was taken in; what takes longer than the grace is given up.
+
+        The listener stays open meanwhile, so that whoever still comes is told, and not cut off.
+        """
+        grace_s = self.settings.server.drain_grace_s
+        await asyncio.gather(*(lane.drain(grace_s) for lane in self.lanes))
 
     def ready(self) -> tuple[bool, str]:
         """Whether work is taken in and the models answer; else why not."""
@@ -132,6 +156,7 @@ class ApiServer:
         try:
             yield
         finally:
-            grace_s = self.settings.server.drain_grace_s
-            await asyncio.gather(*(lane.drain(grace_s) for lane in self.lanes))
+            await self.drain()
             await asyncio.gather(*(upstream.close() for upstream in self.upstreams))
+            self.local.close()
+            self.cache.close()

@@ -5,9 +5,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from tailrace.cache.memory import MemoryCache
+from tailrace.cache.port import Cache
+from tailrace.cache.sqlite import SqliteCache
+from tailrace.models.cache import cache_root
 from tailrace.serve.local_settings import ModelOffer, ReadySettings
 from tailrace.serve.remote_settings import RemoteOffer
 from tailrace.serve.settings import ServerSettings, Settings
+
+CACHE_FILE = "answers.sqlite3"
 
 
 class LimitSettings(Settings):
@@ -42,6 +48,8 @@ class ApiServerSettings(ServerSettings):
     """The port to listen on; 0 takes any free one."""
     body_max_bytes: int = Field(32 << 20, ge=1024)
     """The largest request body."""
+    drain_notice_s: float = Field(0.0, ge=0)
+    """How long the listener stays open after SIGTERM at least, so that a load balancer sees /readyz say no before it is cut off; it stays open as long as work inside goes on anyway."""  # noqa: E501
     access_log: Literal["off", "json"] = "off"
     """`json` writes a line for every answer to standard error; never a text or a key."""
     cors_origins: tuple[str, ...] = ()
@@ -67,8 +75,18 @@ class DialectSettings(Settings):
 class AnswerCacheSettings(Settings):
     """Answers kept by input."""
 
+    kind: Literal["memory", "sqlite"] = "memory"
+    """`sqlite` keeps them in a file too, so that a restart remembers them."""
+    path: Path | None = None
+    """The file of `sqlite`; by default answers.sqlite3 in the cache folder."""
     entries_max: int = Field(10_000, ge=0)
-    """How many; 0 keeps none."""
+    """How many, of all models together; 0 keeps none."""
+
+    def cache(self, cache_dir: Path | None) -> Cache:
+        """The cache itself, open."""
+        if self.kind == "memory":
+            return MemoryCache(self.entries_max)
+        return SqliteCache(self.path or (cache_dir or cache_root()) / CACHE_FILE, self.entries_max)
 
 
 class ApiSettings(Settings):

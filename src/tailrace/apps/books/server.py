@@ -28,8 +28,9 @@ from tailrace.search.passages import passage
 from tailrace.search.text import Bigrams
 from tailrace.serve.doors import Door, Pipeline
 from tailrace.serve.exchange import Exchange
-from tailrace.serve.local_offers import LocalOffers, Opening
+from tailrace.serve.local_offers import LocalOffers
 from tailrace.serve.metrics import Metrics
+from tailrace.serve.opening import Opening
 from tailrace.serve.remote_offers import Surroundings
 from tailrace.stores.batches import check_canary
 from tailrace.stores.port import Document, Store, Upserted, Vectors
@@ -61,7 +62,7 @@ class BooksServer:
             Surroundings(
                 self.clock,
                 self.events,
-                settings.queries_kept,
+                MemoryCache(settings.queries_kept),
                 settings.ingest.bulk_yields_tokens,
             ),
             self.threads,
@@ -211,6 +212,7 @@ class BooksServer:
         finally:
             for lane in self.lanes:
                 await lane.drain(self.settings.server.drain_grace_s)
+            self.local.close()
             self.store_threads.shutdown()
             self.store.close()
 

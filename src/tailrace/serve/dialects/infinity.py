@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from tailrace.core.errors import InputError, TailraceError
 from tailrace.serve.catalogue import Offer
+from tailrace.serve.classifying import ServedClassifier
 from tailrace.serve.dialect import Dialect, safe, shaped, status_of, told
 from tailrace.serve.dialects.openai import CREATED
 from tailrace.serve.dialects.rerank_body import rank
@@ -80,7 +81,7 @@ class Infinity(Dialect):
             self.check_count(given, "input")
             texts = [self.check_text(t, f"input.{i}", empty=True) for i, t in enumerate(given)]
             raw = flag(body, "raw_scores", default=False)
-            items = len(texts) * len(model.labels)
+            items = len(texts) * model.inputs_per_text
             self.check_number(items, "input")
             terms = self.terms(exchange, items)
         made = await model.classify(exchange, texts, terms)
@@ -106,6 +107,8 @@ def about(offer: Offer) -> dict[str, Any]:
     lane = offer.served.lane
     if isinstance(offer, ServedReranker):
         can = ["rerank", "classify"] if offer.labels else ["rerank"]
+    elif isinstance(offer, ServedClassifier):
+        can = ["classify"]
     else:
         can = ["embed"] if isinstance(offer, ServedEmbedder) else ["chat"]
     return {

@@ -47,7 +47,8 @@ class OpenAI(Dialect):
         """{"error": {message, type, param, code}}; what cannot be used is a 400 here."""
         status, inner = openai_error(error)
         if self.front.manners.openai_errors_flat:
-            return shaped(error, status, {**inner, "code": status})
+            flat = {"message": inner["message"], "code": status, "type": inner["type"]}
+            return shaped(error, status, flat)
         return shaped(error, status, {"error": inner})
 
     async def embeddings(self, exchange: Exchange, body: dict[str, Any]) -> Answer:

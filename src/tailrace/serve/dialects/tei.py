@@ -10,6 +10,7 @@ from typing import Any
 
 from tailrace.core.errors import InputError, TailraceError
 from tailrace.serve import schemas
+from tailrace.serve.classifying import Classified, ServedClassifier
 from tailrace.serve.dialect import Dialect, Endpoint, safe, shaped, told
 from tailrace.serve.dialects.tei_shapes import DIRECTIONS, about, by_label, is_ids, kind_of, timing
 from tailrace.serve.embedding import ServedEmbedder
@@ -17,7 +18,7 @@ from tailrace.serve.exchange import Exchange
 from tailrace.serve.fields import choice, flag, model_named, prompt_of, whole
 from tailrace.serve.ops import NotReady
 from tailrace.serve.problems import Answer, json_answer
-from tailrace.serve.reranking import ServedReranker
+from tailrace.serve.reranking import Scored, ServedReranker
 from tailrace.serve.served import Answered, NotOffered, Terms
 
 
@@ -158,15 +159,15 @@ class Tei(Dialect):
             alone = len(rows[0]) == 1
             if any((len(row) == 1) != alone for row in rows):
                 raise InputError("`inputs` mixes texts and pairs; send one kind at a time.")
-            items = len(rows) * (len(model.labels) if alone else 1)
+            items = len(rows) * (model.inputs_per_text if alone else 1)
             self.check_number(items, "inputs")
             terms, left = self._reading(exchange, body, items)
+        made: Scored | Classified
         if alone:
             made = await model.classify(exchange, [row[0] for row in rows], terms, left=left)
-            labels: Sequence[str] = model.labels
         else:
             made = await model.score(exchange, [(row[0], row[1]) for row in rows], terms, left=left)
-            labels = ("LABEL_0",)
+        labels = model.labels if alone else model.pair_labels
         predictions = by_label(made, labels, raw=raw)
         reply = predictions[0] if single else predictions
         return self._answer(exchange, reply, made.answered, [text for row in rows for text in row])
@@ -234,7 +235,9 @@ class Tei(Dialect):
             return await self.rerank(exchange, body)
         if isinstance(body.get("inputs"), dict):
             return await self._similarity(exchange, body)
-        if isinstance(self.front.catalogue.any(_named(exchange, body)), ServedReranker):
+        if isinstance(
+            self.front.catalogue.any(_named(exchange, body)), ServedReranker | ServedClassifier
+        ):
             return await self._predict(exchange, body)
         return await self._embed(exchange, body)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from tailrace import __version__
 from tailrace.core.errors import InputError, TailraceError
+from tailrace.serve.classifying import Classified, ServedClassifier
 from tailrace.serve.embedding import ServedEmbedder
 from tailrace.serve.exchange import Exchange
 from tailrace.serve.reranking import Scored, ServedReranker
@@ -18,7 +19,9 @@ KINDS = {
         ),
         (429, "Overloaded"),
     ),
-    **dict.fromkeys(("draining", "not-ready", "model-unavailable"), (503, "Unhealthy")),
+    **dict.fromkeys(
+        ("draining", "model-hangs", "not-ready", "model-unavailable"), (503, "Unhealthy")
+    ),
     "not-offered": (424, "Backend"),
     "empty-input": (400, "Empty"),
     "invalid-json": (400, "Validation"),
@@ -48,10 +51,11 @@ def is_ids(value: Any) -> bool:
     )
 
 
-def by_label(made: Scored, labels: Sequence[str], *, raw: bool) -> list[list[dict[str, Any]]]:
+def by_label(
+    made: Scored | Classified, labels: Sequence[str], *, raw: bool
+) -> list[list[dict[str, Any]]]:
     """For every text its labels with their scores, the best first."""
-    scores = made.scores(raw=raw)
-    rows = [scores[at : at + len(labels)] for at in range(0, len(scores), len(labels))]
+    rows = made.rows(len(labels), raw=raw)
     return [
         sorted(
             ({"score": s, "label": name} for s, name in zip(row, labels, strict=True)),
@@ -81,7 +85,9 @@ def timing(exchange: Exchange, characters: int, tokens: int) -> dict[str, str]:
     }
 
 
-def about(offer: ServedEmbedder | ServedReranker, items_max: int) -> dict[str, Any]:
+def about(
+    offer: ServedEmbedder | ServedReranker | ServedClassifier, items_max: int
+) -> dict[str, Any]:
     """What /info says of a model, key by key as TEI."""
     info, lane = offer.served.info, offer.served.lane
     if isinstance(offer, ServedEmbedder):
