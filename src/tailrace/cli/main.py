@@ -10,6 +10,7 @@ from tailrace.cli.bench import app as bench
 from tailrace.cli.books import app as books
 from tailrace.cli.burst import burst
 from tailrace.cli.calibrate import calibrate
+from tailrace.cli.compare import compare_runs
 from tailrace.cli.console import err
 from tailrace.cli.cost import cost
 from tailrace.cli.demo import app as demo
@@ -32,6 +33,7 @@ app.command()(calibrate)
 app.command()(burst)
 app.command()(cost)
 app.add_typer(books, name="books")
+app.command("compare")(compare_runs)
 app.add_typer(models, name="models")
 app.add_typer(bench, name="bench")
 app.add_typer(runs, name="runs")

@@ -7,7 +7,7 @@ give a wrong number. Knows nothing of what is computed.
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,8 @@ class Sample:
     censored: Bools
     outcomes: Mapping[Outcome, int]
     """All steady rows by outcome, also those that are no latencies."""
+    answered: Bools
+    """Of all steady rows in time order: whether the whole answer came."""
 
     @property
     def n(self) -> int:
@@ -58,7 +60,7 @@ class Sample:
     @property
     def answered_share(self) -> float:
         """The share of all steady requests that got their whole answer."""
-        return self.outcomes.get("ok", 0) / sum(self.outcomes.values())
+        return float(self.answered.mean())
 
     def on(self, names: Sequence[str]) -> Floats:
         """The parts by these names as columns; zeros where the sample has no such part."""
@@ -68,10 +70,34 @@ class Sample:
                 columns[:, column] = self.ms[:, self.names.index(name)]
         return columns
 
+    def pick(self, places: Sequence[int]) -> "Sample":
+        """Some of the latencies, in the order given; what is said of all steady rows stays."""
+        rows = tuple(self.rows[place] for place in places)
+        chosen = np.array(places, dtype=np.intp)
+        return replace(
+            self,
+            rows=rows,
+            ms=self.ms[chosen],
+            wall=self.wall[chosen],
+            censored=self.censored[chosen],
+        )
+
+    def fold(self, names: Sequence[str], into: str) -> "Sample":
+        """The same with some parts added to another one, which is made where it is not there."""
+        if not set(names) & set(self.names):
+            return self
+        kept = [name for name in self.names if name not in names]
+        if into not in kept:
+            kept.append(into)
+        kept = list(_ordered(set(kept)))
+        columns = self.on(kept)
+        columns[:, kept.index(into)] += self.on(names).sum(axis=1)
+        return replace(self, names=tuple(kept), ms=columns)
+
 
 def sample(rows: Sequence[Row], what: str = "the run") -> Sample:
     """The steady, served rows in time order; raises BadSample, whose sentence begins with `what`."""
-    steady = [row for row in rows if row.phase == STEADY]
+    steady = _in_time_order([row for row in rows if row.phase == STEADY])
     if not steady:
         other = " outside its warm-up" if rows else ""
         raise BadSample(f"{what} has no rows{other}: measure again, for longer")
@@ -85,7 +111,6 @@ def sample(rows: Sequence[Row], what: str = "the run") -> Sample:
         raise BadSample(
             f"every request of {what} was cut off (>= {waited:.0f} ms): measure with a longer timeout"
         )
-    served = _in_time_order(served)
     for index, row in enumerate(served):
         _check(row, f"{what}, row {index + 1}")
     names = _ordered({name for row in served for name in row.parts})
@@ -99,6 +124,7 @@ def sample(rows: Sequence[Row], what: str = "the run") -> Sample:
         wall=np.array([row.wall_ms for row in served]),
         censored=np.array([row.censored for row in served]),
         outcomes=dict(outcomes),
+        answered=np.array([row.outcome == "ok" for row in steady]),
     )
 
 
