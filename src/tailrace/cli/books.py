@@ -9,6 +9,7 @@ import typer
 from tailrace.apps.books.app import books_app
 from tailrace.apps.books.server import BooksServer
 from tailrace.apps.books.settings import BooksSettings
+from tailrace.cli.books_quality import quality
 from tailrace.cli.console import err, fail, fail_configuration, out, progress_bar
 from tailrace.core.errors import TailraceError
 from tailrace.serve.access import write_access
@@ -18,6 +19,8 @@ from tailrace.serve.settings import BadConfiguration, load
 app = typer.Typer(
     name="books", help="Hybrid search over books, with an embedding model of one's own."
 )
+
+app.command()(quality)
 
 Config = Annotated[Path | None, typer.Option("--config", "-c", help="A TOML file of settings.")]
 Host = Annotated[str | None, typer.Option(help="The address to listen on.")]

@@ -94,7 +94,7 @@ class HybridSearch:
         clock: Clock,
         *,
         vote: VoteRule | None = None,
-        k: float = 60.0,
+        k: float = 20.0,
         budget: Budget | None = None,
         degraded: Callable[[str], object] = str,
     ) -> None:
@@ -202,7 +202,7 @@ class HybridSearch:
     def _weights(self, leg: KeywordLeg, near: VectorLeg | None, terms: list[str]) -> Weights:
         if near is None:
             return Weights(1.0, 0.0)
-        return self.vote.weights(leg, terms) if leg.hits else Weights(0.0, 1.0)
+        return self.vote.weights(leg, terms)
 
     def _check(self, where: Filter, leg: KeywordLeg, near: VectorLeg | None) -> None:
         """An empty result for a category that is not there is a mistake of the one who asks."""

@@ -11,14 +11,16 @@ VERSION = 1
 
 
 def passage(document: Document) -> str:
-    """Title, author, other names, category, description and keywords as one short text."""
+    """Title, author, category, description and keywords as one short text.
+
+    Aliases are left to the keyword leg: beside the description they blur the vector.
+    """
     title = document.title
     if document.subtitle:
         title += f" - {document.subtitle}"
     parts = [
         title,
         document.author,
-        ", ".join(document.aliases),
         (document.category or "").replace("/", ", "),
         document.description,
     ]

@@ -1,26 +1,27 @@
 """How much the keyword leg may vote, decided for each query from what it found.
 
-A query whose words are a name (of a work, of a person) is answered by words; one that describes what it
-wants meets the same words by chance. Which of the two it is shows in how much of the query the best
-documents hold in their names. Knows no store.
+A query whose words stand together in one document is answered by words; one that describes what it wants
+meets the same words by chance, here and there. Which of the two it is shows in how much of the query the
+leg's best document holds. Figures in docs/explanation/search.md. Knows no store.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tailrace.search.fuse import Weights
-from tailrace.stores.port import KeywordLeg
+from tailrace.stores.port import FIELDS, KeywordLeg
 
 
 @dataclass(frozen=True, slots=True)
 class VoteRule:
-    """The keyword leg's weight: `least`, or `full` where a name covers at least `covered` of the query."""
+    """The keyword leg's weight: `least` plus the square of the coverage of what is left to `most`."""
 
     least: float = 0.2
-    full: float = 1.0
-    covered: float = 0.8
+    most: float = 4.0
 
     def weights(self, leg: KeywordLeg, terms: Sequence[str]) -> Weights:
-        """The weights of both legs for one query."""
-        top = leg.hits[0].coverage(terms) if leg.hits else 0.0
-        return Weights(self.full if top >= self.covered else self.least, 1.0)
+        """The weights of both legs for one query; the vector leg's is always 1."""
+        if not leg.hits:
+            return Weights(0.0, 1.0)
+        covered = leg.hits[0].coverage(terms, FIELDS)
+        return Weights(self.least + (self.most - self.least) * covered**2, 1.0)
