@@ -188,6 +188,12 @@ BOUNDING_CONSTANTS = (
     ("tailrace.search.text", "TERM_CHARS_MAX", "characters of one term of the keyword index"),
     ("tailrace.search.hybrid", "WINDOW", "documents that each leg of a search gives"),
     ("tailrace.search.ingest", "BATCH_DOCUMENTS", "documents that an ingest writes together"),
+    (
+        "tailrace.search.quality",
+        "DEPTH",
+        "places of a ranking that `tailrace books quality` judges",
+    ),
+    ("tailrace.search.quality", "RESAMPLES", "drawings of its bootstrap"),
     ("tailrace.search.rows", "LIST_ITEMS_MAX", "keywords or aliases of one document"),
     ("tailrace.stores.port", "TERMS_MAX", "terms of one search query that are looked up"),
     ("tailrace.stores.batches", "ID_CHARS_MAX", "characters of a document's id"),

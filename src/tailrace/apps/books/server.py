@@ -26,6 +26,7 @@ from tailrace.search.hybrid import Answer, Budget, HybridSearch, Query
 from tailrace.search.ingest import ingest
 from tailrace.search.passages import passage
 from tailrace.search.text import Bigrams
+from tailrace.search.vote import VoteRule
 from tailrace.serve.doors import Door, Pipeline
 from tailrace.serve.exchange import Exchange
 from tailrace.serve.local_offers import LocalOffers
@@ -86,6 +87,8 @@ class BooksServer:
             self.embedder,
             self.store_threads,
             self.clock,
+            vote=VoteRule(settings.search.vote_least, settings.search.vote_most),
+            k=settings.search.rrf_k,
             budget=Budget(settings.search.embed_ms / 1000),
             degraded=lambda reason: self.degraded.labels(reason).inc(),
         )

@@ -78,6 +78,12 @@ class SearchSettings(Settings):
     """The longest query."""
     size_max: int = Field(50, ge=1, le=200)
     """The most documents on a page."""
+    rrf_k: float = Field(20.0, ge=0)
+    """The constant of reciprocal rank fusion, on ranks from 1."""
+    vote_least: float = Field(0.2, ge=0)
+    """The keyword leg's weight where its best hit holds nothing of the query; the vector leg's is 1."""
+    vote_most: float = Field(4.0, ge=0)
+    """The same where it holds all of it; between the two by the square of the share."""
     store_threads: int = Field(4, ge=1)
     """Threads that ask the store."""
     door: DoorSettings = DoorSettings(
