@@ -9,6 +9,7 @@ import typer
 from tailrace.apps.books.app import books_app
 from tailrace.apps.books.server import BooksServer
 from tailrace.apps.books.settings import BooksSettings
+from tailrace.cli.books_ingest import ingest_files
 from tailrace.cli.books_quality import quality
 from tailrace.cli.console import err, fail, fail_configuration, out, progress_bar
 from tailrace.core.errors import TailraceError
@@ -21,6 +22,7 @@ app = typer.Typer(
 )
 
 app.command()(quality)
+app.command("ingest")(ingest_files)
 
 Config = Annotated[Path | None, typer.Option("--config", "-c", help="A TOML file of settings.")]
 Host = Annotated[str | None, typer.Option(help="The address to listen on.")]

@@ -219,6 +219,12 @@ class BooksServer:
             self.store_threads.shutdown()
             self.store.close()
 
+    def close(self) -> None:
+        """Let go of everything, where nothing was ever running."""
+        self.store_threads.shutdown()
+        self.store.close()
+        self.threads.close()
+
 
 def open_store(settings: BooksSettings) -> Store:
     """The store of the settings, made where there is none. Raises StoreError."""
