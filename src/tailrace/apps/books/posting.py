@@ -25,8 +25,6 @@ LATER = frozenset({429, 502, 503, 504})
 class ServiceRefused(TailraceError):
     """The book service did not take the documents."""
 
-    code = "service-refused"
-
 
 class Posting:
     """Documents to the service at `url`, batch by batch."""
