@@ -69,3 +69,13 @@ def test_what_is_no_duration_is_not_there(value: object) -> None:
 @pytest.mark.parametrize("answer", [None, [], "text", 3, {"usage": []}, {"metrics": None}])
 def test_a_body_of_another_shape_declares_nothing(answer: object) -> None:
     assert read_declared({}, answer).family is None
+
+
+def test_the_stages_of_a_search_are_its_own_work_and_no_residual() -> None:
+    timing = (
+        "parse;dur=0.2, embed-wait;dur=0.6, embed;dur=4.8, vector;dur=2.0, keyword;dur=1.1, "
+        "fuse;dur=1.2, serialize;dur=0.3, total;dur=10.2"
+    )
+    found = read_declared({"server-timing": timing}).inside
+    assert found["queue"].ns == pytest.approx(0.6e6)
+    assert found["infer"].ns == pytest.approx(9.1e6)

@@ -87,6 +87,9 @@ def _timed(prefix: str, unit: float, *, dash: str) -> tuple[Field, ...]:
     )
 
 
+SEARCHED = ("embed", "keyword", "vector", "fetch", "fuse", "upsert")
+"""The stages of a search: its own work, as inference is a model's."""
+
 FAMILIES: tuple[Family, ...] = (
     Family(
         "tailrace",
@@ -102,6 +105,8 @@ FAMILIES: tuple[Family, ...] = (
             _stage("send", "infer"),
             _stage("first-byte", "infer"),
             _stage("transfer", "infer"),
+            _stage("embed-wait", "queue"),
+            *(_stage(name, "infer") for name in SEARCHED),
             Field("parse", MS, inside="total"),
             Field("cache", MS, inside="total"),
             Field("admit", MS, inside="total"),
