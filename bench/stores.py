@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,9 @@ def titles(count: int) -> list[str]:
     words = ["".join(draw.choice(letters, draw.integers(2, 5))) for _ in range(8000)]
     weights = 1 / np.arange(1, len(words) + 1) ** 0.8
     weights /= weights.sum()
-    return [" ".join(draw.choice(words, draw.integers(2, 7), p=weights)) for _ in range(count)]
+    ends = np.cumsum(draw.integers(2, 7, count))
+    drawn = [words[n] for n in draw.choice(len(words), ends[-1], p=weights)]
+    return [" ".join(part) for part in (drawn[a:b] for a, b in pairwise([0, *ends]))]
 
 
 def timed(calls: Sequence[Callable[[], object]]) -> list[float]:

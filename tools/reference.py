@@ -234,6 +234,11 @@ BOUNDING_CONSTANTS = (
         "SNAPSHOT_FROM",
         "vectors from which the matrix is mapped from a file",
     ),
+    (
+        "tailrace.stores.sqlite_terms",
+        "POSTINGS_MAX",
+        "documents that the terms of one keyword query may hit, frequent terms left out",
+    ),
     ("tailrace.stores.sqlite_file", "READERS_MAX", "connections of the embedded store for readers"),
     ("tailrace.stores.sqlite_file", "BUSY_S", "seconds that one process waits for another's write"),
     ("tailrace.bench.scenario", "CASES_MAX", "cases of one scenario's grid"),

@@ -14,7 +14,7 @@ from tailrace.stores.documents import from_body
 from tailrace.stores.filters import POSTGRES, condition
 from tailrace.stores.port import FIELDS, TERMS_MAX, Analyzer, Document, Filter, KeywordLeg
 from tailrace.stores.postgres_database import PostgresDatabase, Row
-from tailrace.stores.scoring import K1, B, field_terms, frequencies, idf, keyword_hits
+from tailrace.stores.scoring import K1, B, field_terms, frequencies, idf, keyword_hits, rarest
 
 CANDIDATES_MAX = 50_000
 """Documents that are ranked for one query: the rarest terms choose them."""
@@ -75,7 +75,7 @@ class PostgresTerms:
             query = "SELECT term, documents FROM terms WHERE term = ANY(%s) AND documents > 0"
             found = connection.execute(query, (wanted,)).fetchall()
             counts: Counter[str] = Counter(dict(found))
-            choosing = _rarest(counts)
+            choosing = rarest(counts, CANDIDATES_MAX)
             best = []
             if choosing and limit > 0:
                 best = self._best(connection, choosing, counts, limit, where)
@@ -111,18 +111,6 @@ class PostgresTerms:
         idfs = [idf(documents, counts[term]) for term in known]
         found = connection.execute(query, (average, match, *values, known, idfs, limit))
         return [(row, id_, score) for row, id_, score in found]
-
-
-def _rarest(counts: Counter[str]) -> list[str]:
-    """The terms that choose the candidates: the rarest, while they choose few enough."""
-    chosen: list[str] = []
-    total = 0
-    for term in sorted(counts, key=lambda term: (counts[term], term)):
-        total += counts[term]
-        if chosen and total > CANDIDATES_MAX:
-            break
-        chosen.append(term)
-    return chosen
 
 
 def _fields(connection: Connection[Row], rows: Sequence[int]) -> dict[int, list[str]]:

@@ -20,6 +20,21 @@ def idf(documents: int, holding: int) -> float:
     return max(1e-6, math.log((documents - holding + 0.5) / (holding + 0.5)))
 
 
+def rarest(counts: Mapping[str, int], most: int) -> list[str]:
+    """The terms that choose the candidates: the rarest, while documents hold them `most` times in all.
+
+    At least one. What frequent terms would add is small, what they cost grows with the store.
+    """
+    chosen: list[str] = []
+    total = 0
+    for term in sorted(counts, key=lambda term: (counts[term], term)):
+        total += counts[term]
+        if chosen and total > most:
+            break
+        chosen.append(term)
+    return chosen
+
+
 def field_terms(analyzer: Analyzer, document: Document) -> list[list[str]]:
     """The terms of a document, by field, in the order of FIELDS."""
     texts = document.texts()

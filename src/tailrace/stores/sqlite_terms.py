@@ -19,8 +19,11 @@ from tailrace.stores.port import (
     KeywordHit,
     KeywordLeg,
 )
-from tailrace.stores.scoring import field_terms, keyword_hits
+from tailrace.stores.scoring import field_terms, keyword_hits, rarest
 from tailrace.stores.sqlite_file import SqliteFile
+
+POSTINGS_MAX = 5_000
+"""Occurrences of terms that one query ranks: the rarest terms first, the rest is left out."""
 
 TIES = 64
 """Hits read beyond the limit so that equal scores can be put in the order of their ids."""
@@ -66,9 +69,12 @@ class SqliteTerms:
         with self._file.reading() as connection:
             counts = _counts(connection, wanted)
             known = [term for term in wanted if counts.get(term)]
-            best = self._best(connection, known, limit, where) if known and limit > 0 else []
+            used = rarest(counts, POSTINGS_MAX)
+            best = self._best(connection, used, limit, where) if used and limit > 0 else []
             hits = _hits(connection, best, known)
-        return KeywordLeg(hits, {term: counts.get(term, 0) for term in wanted}, exact=True)
+        return KeywordLeg(
+            hits, {term: counts.get(term, 0) for term in wanted}, exact=len(used) == len(known)
+        )
 
     def _best(
         self, connection: Connection, terms: Sequence[str], limit: int, where: Filter
@@ -79,7 +85,7 @@ class SqliteTerms:
         query = (
             "SELECT f.row, d.id, round(-f.score, 6) FROM (SELECT rowid AS row, "
             f"bm25(terms, {self._weights}) AS score FROM terms WHERE terms MATCH ? {among} "
-            "ORDER BY score LIMIT ?) f JOIN documents d ON d.row = f.row"
+            "ORDER BY score LIMIT ?) f CROSS JOIN documents d WHERE d.row = f.row"
         )
         match = " OR ".join(f'"{term}"' for term in terms)
         read = limit + TIES
