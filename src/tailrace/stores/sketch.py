@@ -27,9 +27,8 @@ class Sketch:
     def __init__(self, vectors: FloatArray) -> None:
         self._mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
         self._spare = -len(self._mean) % 64
-        self._words = np.concatenate(
-            [self._pack(vectors[i : i + _CHUNK]) for i in range(0, len(vectors), _CHUNK)]
-        )
+        packed = [self._pack(vectors[i : i + _CHUNK]) for i in range(0, len(vectors), _CHUNK)]
+        self._columns = np.ascontiguousarray(np.concatenate(packed).T)  # read one after the other
 
     def _pack(self, vectors: FloatArray) -> npt.NDArray[np.uint64]:
         signs = np.pad(vectors > self._mean, ((0, 0), (0, self._spare)))
@@ -39,8 +38,8 @@ class Sketch:
         self, query: FloatArray, count: int, counted: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int64]:
         """About the `count` nearest places among those that are counted, ascending."""
-        differing = np.zeros(len(self._words), np.uint16)
-        for column, word in zip(self._words.T, self._pack(query[None, :])[0], strict=True):
+        differing = np.zeros(self._columns.shape[1], np.uint16)
+        for column, word in zip(self._columns, self._pack(query[None, :])[0], strict=True):
             differing += np.bitwise_count(column ^ word)
         differing[~counted] = np.iinfo(np.uint16).max
         count = min(count, int(counted.sum()))
