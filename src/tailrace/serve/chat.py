@@ -63,8 +63,9 @@ class ChatStream:
 class ServedChat:
     """Completes chats through the lane."""
 
-    def __init__(self, served: ServedModel) -> None:
+    def __init__(self, served: ServedModel, clock: Clock) -> None:
         self.served = served
+        self._clock = clock
         self.fallback: tuple[ServedChat, frozenset[str]] | None = None
         """Who answers instead, and after which errors."""
 
@@ -89,11 +90,26 @@ class ServedChat:
             made = await other._complete(exchange, body, terms, stream=stream)  # noqa: SLF001
             return Completed(made.body, made.stream, other.served.name)
 
+    async def open(self, body: dict[str, Any], terms: Terms) -> ChatStream:
+        """A stream that has begun, for a caller in the house; raises as `complete`, without a fallback.
+
+        Whoever is given it must read it to the end or give it up.
+        """
+        opened = Opened()
+        work, done = self._enter(ChatCall(body, opened), terms)
+        try:
+            await _begun(opened, done)
+        except BaseException:
+            done.cancel()
+            raise
+        return ChatStream(opened, work, done)
+
     async def _complete(
         self, exchange: Exchange, body: dict[str, Any], terms: Terms, *, stream: bool
     ) -> Completed:
         call = ChatCall(body, Opened() if stream else None)
-        work, done = self._enter(exchange, call, terms)
+        with exchange.part("admit"):
+            work, done = self._enter(call, terms)
         try:
             if call.opened is None:
                 answer = await exchange.unless_left(done)
@@ -106,14 +122,12 @@ class ServedChat:
         finally:
             self._stamp(exchange, work, call)
 
-    def _enter(
-        self, exchange: Exchange, call: ChatCall, terms: Terms
-    ) -> tuple[Work, asyncio.Future[Any]]:
+    def _enter(self, call: ChatCall, terms: Terms) -> tuple[Work, asyncio.Future[Any]]:
         """Verdict and seat in one step."""
         served = self.served
         work = Work(
             call,
-            Stamps(exchange.clock.now()),
+            Stamps(self._clock.now()),
             door=served.door.name,
             caller=terms.caller,
             yields=1.0 if terms.bulk else 0.0,
@@ -126,8 +140,6 @@ class ServedChat:
             refusal.back_s = served.door.refuse(refusal, served.lane.view())
             served.lane.events.emit(Refused(served.lane.name, served.door.name, refusal.code))
             raise
-        finally:
-            exchange.stamps.close("admit", exchange.clock.now())
         return work, done
 
     def _stamp(self, exchange: Exchange, work: Work, call: ChatCall) -> None:

@@ -58,7 +58,7 @@ def open_remote(offer: RemoteOffer, around: Surroundings) -> tuple[Offer, Upstre
         runner = embedding_runner(RemoteEmbedder(upstream, offer.model))
         return ServedRemoteEmbedder(_served(offer, "embedding", runner, around)), upstream
     runner = chat_runner(RemoteChat(upstream, offer.model), around.clock)
-    return ServedChat(_served(offer, "chat", runner, around)), upstream
+    return ServedChat(_served(offer, "chat", runner, around), around.clock), upstream
 
 
 def _served(offer: RemoteOffer, kind: str, runner: Runner, around: Surroundings) -> ServedModel:
