@@ -90,6 +90,10 @@ class ServedChat:
             made = await other._complete(exchange, body, terms, stream=stream)  # noqa: SLF001
             return Completed(made.body, made.stream, other.served.name)
 
+    def check(self, terms: Terms) -> None:
+        """Whether a call would be let in now; raises Rejected with when to come back, as `open` would."""
+        self._admitted(self._work(None, terms))
+
     async def open(self, body: dict[str, Any], terms: Terms) -> ChatStream:
         """A stream that has begun, for a caller in the house; raises as `complete`, without a fallback.
 
@@ -124,23 +128,29 @@ class ServedChat:
 
     def _enter(self, call: ChatCall, terms: Terms) -> tuple[Work, asyncio.Future[Any]]:
         """Verdict and seat in one step."""
-        served = self.served
-        work = Work(
+        work = self._work(call, terms)
+        latest = self._admitted(work)
+        return work, self.served.lane.submit(work, latest)
+
+    def _work(self, call: ChatCall | None, terms: Terms) -> Work:
+        return Work(
             call,
             Stamps(self._clock.now()),
-            door=served.door.name,
+            door=self.served.door.name,
             caller=terms.caller,
             yields=1.0 if terms.bulk else 0.0,
             deadline=terms.deadline,
         )
+
+    def _admitted(self, work: Work) -> float:
+        """The latest start that all policies allow."""
+        served = self.served
         try:
-            latest = served.door.admission.admit(work, served.lane.view(work))
-            done = served.lane.submit(work, latest)
+            return served.door.admission.admit(work, served.lane.view(work))
         except TailraceError as refusal:
             refusal.back_s = served.door.refuse(refusal, served.lane.view())
             served.lane.events.emit(Refused(served.lane.name, served.door.name, refusal.code))
             raise
-        return work, done
 
     def _stamp(self, exchange: Exchange, work: Work, call: ChatCall) -> None:
         """Take over the moments of the run; they lead to the answer, or to a stream's first piece."""

@@ -43,6 +43,8 @@ STATUS: dict[str, tuple[int, str]] = {
     "upstream-busy": (429, "The upstream refused"),
     "upstream-paused": (429, "The upstream asked for a pause"),
     "upstream-refused": (422, "The upstream cannot use the request"),
+    "llm-truncated": (502, "The language model was cut off"),
+    "turn-timeout": (504, "The turn took too long"),
     "bad-output": (500, "The model gave no usable answer"),
     "unknown-model": (404, "No such model"),
     "wrong-kind": (400, "The model is of another kind"),

@@ -44,6 +44,7 @@ class BooksRoutes:
         self._add("GET", "/search", self._search)
         self._add("POST", "/search", self._search)
         self._add("GET", "/stats", self._stats)
+        self._add("POST", "/recommend", server.desk.turns.endpoint)
         self._add("POST", "/documents", self._put_many)
         self._add("GET", "/{id}", self._get)
         self._add("PUT", "/{id}", self._put)

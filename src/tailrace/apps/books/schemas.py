@@ -75,6 +75,32 @@ _HOW = (
     "end has no hits."
 )
 
+_TURN = (
+    "Events: `spec` (what is searched, and by whom it was made), `cards`, then for each card "
+    "`short.delta`, `short.done`, `long.delta`, `long.done`, and at last `done`, or `error` with its "
+    "`stage` and what is finished as `partial`. Every event carries `at_ms` since the turn began. Nothing "
+    "is kept here: a card carries its `card_id` and its texts, and showing it again asks nobody."
+)
+_CONVERSATION = {
+    "type": "object",
+    "required": ["messages"],
+    "properties": {
+        "messages": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["role", "content"],
+                "properties": {
+                    "role": {"enum": ["user", "assistant"]},
+                    "content": {"type": "string"},
+                },
+            },
+        },
+        "count": {"type": "integer", "minimum": 1, "maximum": 5},
+    },
+}
+
 ABOUT: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/search"): _entry("Search", _HOW, parameters=_query(_SEARCH, "q")),
     ("POST", "/search"): _entry(
@@ -86,6 +112,14 @@ ABOUT: dict[tuple[str, str], dict[str, Any]] = {
         ),
     ),
     ("GET", "/stats"): _entry("What the store holds: documents, coverage, categories, spaces"),
+    ("POST", "/recommend"): _entry(
+        "Recommend: a turn of a conversation, as server-sent events",
+        _TURN,
+        **_body(
+            _CONVERSATION,
+            {"messages": [{"role": "user", "content": "비 오는 날 읽을 잔잔한 소설 추천해 줘"}]},
+        ),
+    ),
     ("POST", "/documents"): _entry(
         "Write documents: all or none; those that are there as they are cost nothing",
         **_body(

@@ -7,11 +7,15 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 from tailrace.apps.books.catalogue import shipped_documents
 from tailrace.apps.books.embedding import LaneEmbedder
 from tailrace.apps.books.settings import BooksSettings
+from tailrace.apps.books.turn.desk import TurnDesk
+from tailrace.apps.books.turn.spec import SearchSpec
+from tailrace.apps.books.turn.turn import Found
 from tailrace.cache.memory import MemoryCache
 from tailrace.core.clock import Clock, MonotonicClock
 from tailrace.core.errors import TailraceError
@@ -34,7 +38,7 @@ from tailrace.serve.metrics import Metrics
 from tailrace.serve.opening import Opening
 from tailrace.serve.remote_offers import Surroundings
 from tailrace.stores.batches import check_canary
-from tailrace.stores.port import Document, Store, Upserted, Vectors
+from tailrace.stores.port import ALL, Document, Filter, Store, Upserted, Vectors
 from tailrace.stores.sqlite import SqliteStore
 
 T = TypeVar("T")
@@ -94,6 +98,14 @@ class BooksServer:
         )
         self.lane, self.door = self._search_lane()
         self._pipeline = Pipeline(MemoryCache(0), self.clock)
+        self.desk = TurnDesk(
+            settings.llm,
+            settings.turn,
+            self.local.around,
+            self.recommended,
+            self.categories,
+            body_max_bytes=settings.server.body_max_bytes,
+        )
         self._listen()
 
     def _take_space(self) -> None:
@@ -151,6 +163,50 @@ class BooksServer:
         exchange.stamps = unfolded(exchange.stamps, SEARCH, found.trail)
         return found
 
+    async def recommended(self, spec: SearchSpec, count: int) -> Found:
+        """The best books for a spec, as a turn shows them; a spec that finds none loses its narrowing.
+
+        Raises:
+            Rejected, QueueTimeout, TailraceError: as `find`.
+
+        """
+        narrow = Filter(
+            category=spec.category,
+            author=spec.author,
+            year_from=spec.year_from,
+            year_to=spec.year_to,
+        )
+        found = await self._spoken(Query(spec.query, narrow, 1, count))
+        degraded = found.degraded
+        if not found.found and narrow != ALL:
+            found = await self._spoken(Query(spec.query, ALL, 1, count))
+            degraded = (*found.degraded, "widened")
+        books = [
+            {
+                **asdict(one.document),
+                "rank": one.fused.rank,
+                "rank_keyword": one.fused.keyword.rank if one.fused.keyword else None,
+                "rank_vector": one.fused.vector.rank if one.fused.vector else None,
+            }
+            for one in found.found
+        ]
+        return Found(books, found.mode, degraded)
+
+    async def _spoken(self, query: Query) -> Answer:
+        """A search that a turn makes: through the same door as everybody's."""
+        work = Work(query, Stamps(self.clock.now()), door=SEARCH)
+        try:
+            found: Answer = await self._pipeline.admit(self.door, work)
+        except TailraceError as error:
+            error.back_s = error.back_s or self.door.refuse(error, self.lane.view())
+            raise
+        return found
+
+    def categories(self) -> list[str]:
+        """The categories of the store, the large ones first."""
+        held = self.store.categories()
+        return sorted(held, key=lambda name: (-held[name], name))
+
     # -- documents ------------------------------------------------------------------------------
 
     async def put(self, documents: Sequence[Document]) -> Upserted:
@@ -178,10 +234,11 @@ class BooksServer:
     @property
     def lanes(self) -> list[Lane]:
         """The search lane, then the model's."""
-        return [self.lane, *self.local.lanes]
+        return [self.lane, *self.local.lanes, *self.desk.lanes]
 
     def _listen(self) -> None:
         self.events.subscribe(self.metrics)
+        self.desk.count(self.metrics)
         self.events.subscribe(self._notice)
         self.metrics.gauge(
             "waiting",
@@ -209,12 +266,13 @@ class BooksServer:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Nothing to start; on leaving, finish what was taken in."""
+        """Keep the language model alive; on leaving, finish what was taken in."""
         try:
-            yield
+            async with self.desk.running():
+                yield
+                for lane in self.lanes:
+                    await lane.drain(self.settings.server.drain_grace_s)
         finally:
-            for lane in self.lanes:
-                await lane.drain(self.settings.server.drain_grace_s)
             self.local.close()
             self.store_threads.shutdown()
             self.store.close()

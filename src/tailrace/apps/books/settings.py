@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from tailrace.apps.books.turn.settings import LlmSettings, TurnSettings
 from tailrace.serve.local_settings import ModelOffer, ReadySettings, RunSettings
 from tailrace.serve.settings import (
     DeadlineFeasibleSettings,
@@ -117,6 +118,8 @@ class BooksSettings(Settings):
     store: StoreSettings = StoreSettings()
     search: SearchSettings = SearchSettings()
     ingest: IngestSettings = IngestSettings()
+    llm: LlmSettings = LlmSettings()
+    turn: TurnSettings = TurnSettings()
     ready: ReadySettings = ReadySettings()
     queries_kept: int = Field(10_000, ge=0)
     """Vectors of queries kept in memory; 0 keeps none."""

@@ -1,7 +1,7 @@
 """One call of the language model: a stream through its lane, bounded by the turn's clocks.
 
-A second try is made only before the first piece and only within what remains of the turn. Knows the shape of a
-chat completion stream; nothing of books.
+A second try is made only before the first piece and only within what remains of the turn. Knows the shape
+of a chat completion stream; nothing of books.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """A recommendation turn: conversation to spec, search, then one call for the reasons of all cards.
 
-Gives out events as they happen; keeps nothing: a card carries its texts, and whoever asked keeps them. When the
-model cannot, the person's own words are searched and the cards come without reasons, and both are said.
+Gives out events as they happen; keeps nothing: a card carries its texts, and whoever asked keeps them. When
+the model cannot, the person's own words are searched and the cards come without reasons, and both are said.
 """
 
 import hashlib
