@@ -64,11 +64,11 @@ bench-whatif: setup ## predictions beside the runs that came; writes bench/resul
 bench-peers: setup ## other servers beside ours, each in a venv of its own; choose: PEERS="tailrace mosec"
 	@$(BIN)/python bench/peers.py $(PEERS)
 
-bench-embed: setup ## the model server beside the bare runtime; writes bench/results/DATE/embed.md
-	@$(BIN)/python bench/embed.py
+bench-embed: setup ## the model server beside the bare runtime; writes bench/results/DATE/embed.md; ARGS="--rounds 5"
+	@$(BIN)/python bench/embed.py $(ARGS)
 
-bench-overload: setup ## the model server offered 2, 5 and 10 times what it can; writes bench/results/DATE/overload.md
-	@$(BIN)/python bench/overload.py
+bench-overload: setup ## the model server offered 2, 5 and 10 times what it can; writes bench/results/DATE/overload.md; ARGS="--seconds 60"
+	@$(BIN)/python bench/overload.py $(ARGS)
 
 bench-smoke: setup ## twenty seconds of `tailrace bench` against our own server; KEEP=1 writes bench/results/DATE/smoke.md
 	@$(BIN)/python bench/smoke.py $(if $(KEEP),--keep)
