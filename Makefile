@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-overload bench-peers bench-smoke bench-whatif train-smoke bench-stores clean
+.PHONY: bench-books help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-overload bench-peers bench-smoke bench-whatif train-smoke bench-stores clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -75,6 +75,9 @@ bench-smoke: setup ## twenty seconds of `tailrace bench` against our own server;
 
 bench-stores: setup ## exact scan, sketch, HNSW, keyword leg at 20k and 200k; writes bench/results/DATE/stores.md
 	@$(BIN)/python bench/stores.py
+
+bench-books: setup ## the book service: search, staircase, ingest; writes bench/results/DATE/books.md
+	@$(BIN)/python bench/books.py
 
 clean: ## forget the environment
 	rm -rf $(VENV)

@@ -73,7 +73,7 @@ class SearchSettings(Settings):
 
     embed_ms: float = Field(150.0, gt=0)
     """The longest a query waits for its vector; then the keyword leg answers alone."""
-    in_flight_max: int = Field(16, ge=1)
+    in_flight_max: int = Field(4, ge=1)
     """Searches under way at once."""
     text_max_chars: int = Field(1000, ge=1)
     """The longest query."""
@@ -85,7 +85,7 @@ class SearchSettings(Settings):
     """The keyword leg's weight where its best hit holds nothing of the query; the vector leg's is 1."""
     vote_most: float = Field(4.0, ge=0)
     """The same where it holds all of it; between the two by the square of the share."""
-    store_threads: int = Field(4, ge=1)
+    store_threads: int = Field(2, ge=1)
     """Threads that ask the store."""
     door: DoorSettings = DoorSettings(
         policies=(

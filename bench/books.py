@@ -1,0 +1,205 @@
+"""The book service as its callers see it: `make bench-books`.
+
+A model server and the book service take turns, query by query, so that whatever else the machine does
+hits them alike. Only ratios within the run are compared.
+"""
+
+import asyncio
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from statistics import median
+from typing import Any
+
+from figures import Figure, keep, quantile
+from machine import fingerprint
+
+from tailrace.apps.books.catalogue import shipped_documents
+from tailrace.bench.http import Connection
+from tailrace.serve.runner import bind
+
+JSON = {"content-type": "application/json"}
+PAIRS = 200
+STAIRS = (1, 4, 8, 16, 32, 64)
+STAIR_S = 4.0
+READY_S = 120.0
+
+
+def start(verb: list[str], **environ: str) -> tuple[subprocess.Popen[bytes], str]:
+    """A server of ours on a free port."""
+    listener = bind("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    listener.close()
+    line = [sys.executable, "-m", "tailrace.cli.main", *verb, "--port", str(port)]
+    process = subprocess.Popen(line, env={**os.environ, **environ}, stderr=subprocess.DEVNULL)
+    return process, f"http://127.0.0.1:{port}"
+
+
+async def ready(url: str) -> Connection:
+    """A connection, as soon as the server takes one and is ready."""
+    ends = time.monotonic() + READY_S
+    while time.monotonic() < ends:
+        try:
+            connection = await Connection.open(url)
+            if (await connection.request("GET", "/readyz")).status == 200:
+                return connection
+        except Exception as error:  # noqa: BLE001 - it is not there yet
+            why = error
+        await asyncio.sleep(0.2)
+    raise SystemExit(f"{url} never got ready: {why}")
+
+
+def queries(seed: int) -> Iterator[str]:
+    """Queries nobody has asked before: words of three descriptions each."""
+    words = [w for d in shipped_documents() for w in (d.description or "").split()]
+    drawn = random.Random(seed)
+    while True:
+        yield " ".join(drawn.sample(words, 4))
+
+
+async def timed(connection: Connection, path: str, body: dict[str, Any]) -> tuple[float, int]:
+    """Milliseconds of one POST and its status."""
+    began = time.perf_counter()
+    answer = await connection.request("POST", path, json.dumps(body).encode(), JSON)
+    return (time.perf_counter() - began) * 1000, answer.status
+
+
+async def beside_the_embedding(shop: Connection, api: Connection) -> Figure:
+    """A search against the embedding of its query alone."""
+    source, search, embed = queries(1), [], []
+    for turn in range(PAIRS + 10):
+        text = next(source)
+        found = (await timed(shop, "/api/books/search", {"q": text}))[0]
+        alone = (await timed(api, "/v1/embeddings", {"input": f"query: {text}"}))[0]
+        if turn >= 10:
+            search.append(found)
+            embed.append(alone)
+    seen = median(search) / median(embed)
+    text = f"{seen:.2f} (search p50 {median(search):.1f} ms, embedding p50 {median(embed):.1f} ms)"
+    numbers = {"search_ms": median(search), "embed_ms": median(embed), "n": PAIRS}
+    return Figure("search / embedding, one caller", "<= 1.3", text, seen <= 1.3, numbers)
+
+
+async def stair(url: str, callers: int) -> dict[str, Any]:
+    """One step of the staircase."""
+    ends, took, counts = time.monotonic() + STAIR_S, [], {"ok": 0, "refused": 0, "degraded": 0}
+
+    async def caller(number: int) -> None:
+        connection, source = await Connection.open(url), queries(100 * callers + number)
+        while time.monotonic() < ends:
+            began = time.perf_counter()
+            body = json.dumps({"q": next(source)}).encode()
+            answer = await connection.request("POST", "/api/books/search", body, JSON)
+            if answer.status == 200:
+                counts["ok"] += 1
+                counts["degraded"] += bool(json.loads(answer.body)["degraded"])
+                took.append((time.perf_counter() - began) * 1000)
+            else:
+                assert "retry-after" in answer.headers, answer.status
+                counts["refused"] += 1
+                await asyncio.sleep(float(answer.headers["retry-after-ms"]) / 1000)
+
+    await asyncio.gather(*(caller(number) for number in range(callers)))
+    return {
+        "callers": callers,
+        "per_s": counts["ok"] / STAIR_S,
+        "p95_ms": quantile(took, 0.95),
+        **counts,
+    }
+
+
+async def staircase(url: str) -> Figure:
+    """Throughput from 1 to 64 callers."""
+    steps = [await stair(url, callers) for callers in STAIRS]
+    best, worst = 0.0, 1.0
+    for step in steps:
+        best = max(best, step["per_s"])
+        worst = min(worst, step["per_s"] / best)
+    seen = f"{worst:.2f}; " + ", ".join(
+        f"{s['callers']}: {s['per_s']:.0f}/s p95 {s['p95_ms']:.0f} ms refused {s['refused']} degraded {s['degraded']}"
+        for s in steps
+    )
+    return Figure(
+        "staircase, throughput / best so far", ">= 0.95", seen, worst >= 0.95, {"steps": steps}
+    )
+
+
+def fresh(count: int, seed: int) -> list[dict[str, Any]]:
+    """Documents that are not there, like those that are."""
+    source = queries(seed)
+    return [
+        {
+            "id": f"n{seed}-{n}",
+            "title": next(source),
+            "description": f"{next(source)} {next(source)}",
+        }
+        for n in range(count)
+    ]
+
+
+async def during_an_ingest(url: str, shop: Connection) -> list[Figure]:
+    """Searches beside an ingest, and the ingest against one document a request."""
+    source, idle, busy = queries(7), [], []
+    for _ in range(150):
+        idle.append((await timed(shop, "/api/books/search", {"q": next(source)}))[0])
+    one = await Connection.open(url)
+    began = time.perf_counter()
+    for row in fresh(60, 1):
+        body = json.dumps(row).encode()
+        await one.request("PUT", f"/api/books/{row['id']}", body, JSON)
+    single = 60 / (time.perf_counter() - began)
+    rows = fresh(1024, 2)
+
+    async def pour() -> float:
+        started = time.perf_counter()
+        for first in range(0, len(rows), 128):
+            await timed(one, "/api/books/documents", {"documents": rows[first : first + 128]})
+        return len(rows) / (time.perf_counter() - started)
+
+    alone = await pour()
+    rows = fresh(2048, 3)
+    shop = await Connection.open(url)
+    pouring = asyncio.create_task(pour())
+    while not pouring.done():
+        busy.append((await timed(shop, "/api/books/search", {"q": next(source)}))[0])
+        await asyncio.sleep(0.02)
+    seen = quantile(busy, 0.95) / quantile(idle, 0.95)
+    text = f"{seen:.2f} (idle {quantile(idle, 0.95):.1f} ms, n {len(idle)}; ingest {quantile(busy, 0.95):.1f} ms, n {len(busy)})"
+    return [
+        Figure(
+            "search p95, ingest / idle", "<= 1.5", text, seen <= 1.5, {"idle": idle, "busy": busy}
+        ),
+        Figure(
+            "ingest / one document a request",
+            ">= 20",
+            f"{alone / single:.1f} ({alone:.0f}/s against {single:.0f}/s)",
+            alone / single >= 20,
+            {"batched_per_s": alone, "single_per_s": single},
+        ),
+    ]
+
+
+async def main() -> None:
+    """All figures."""
+    machine = fingerprint()
+    with tempfile.TemporaryDirectory() as folder:
+        books, url = start(["books", "serve"], TAILRACE__STORE__PATH=f"{folder}/books.db")
+        model, embeddings = start(["api"])
+        try:
+            shop, api = await ready(url), await ready(embeddings)
+            figures = [await beside_the_embedding(shop, api), await staircase(url)]
+            figures += await during_an_ingest(url, await ready(url))
+        finally:
+            for process in (books, model):
+                process.terminate()
+                process.wait(30)
+    keep("books", "The book service", figures, machine, "make bench-books")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
