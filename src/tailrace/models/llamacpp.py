@@ -122,10 +122,19 @@ class LocalLlm:
             end(self._child)
             await asyncio.sleep(BACKOFF_S[min(tries, len(BACKOFF_S) - 1)])
             tries += 1
-            self.restarts += 1
             log.warning("the local language model died and is started again")
-            with contextlib.suppress(ModelUnavailable):
-                self._child, _ = await asyncio.to_thread(self._start)
+            starting = asyncio.ensure_future(asyncio.to_thread(self._start))
+            try:
+                await asyncio.shield(starting)
+            except asyncio.CancelledError:
+                await asyncio.wait({starting})  # a child that starts now is ours to end
+                raise
+            except ModelUnavailable:
+                continue
+            finally:
+                if starting.done() and starting.exception() is None:
+                    self._child, _ = starting.result()
+            self.restarts += 1
 
     def close(self) -> None:
         """End the child."""

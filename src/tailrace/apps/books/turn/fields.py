@@ -72,12 +72,11 @@ class FlatObject:
     def _before(self, sign: str) -> None:
         """Space, or a code fence, before the object begins."""
         if sign == "{":
-            if self._fence.strip("`" + SPACE) not in {"", "json", "JSON"}:
-                raise NotFlat(f"text before the object: {self._fence[:40]!r}")
             self._state = self._key_or_end
             return
         self._fence += sign
-        if len(self._fence) > 16:
+        language = self._fence.strip("`" + SPACE).casefold()
+        if not "json".startswith(language) or len(self._fence) > 16:
             raise NotFlat(f"text before the object: {self._fence[:40]!r}")
 
     def _key_or_end(self, sign: str) -> None:
