@@ -81,7 +81,9 @@ BARE = {"llm.source": "off"}
 def serving_books(file: Path, **more: Any) -> Iterator[Shop]:
     """A book service over `file` on a free port, in a thread. `more` are settings by path with `__`."""
     overrides = {name.replace("__", "."): value for name, value in more.items()}
-    settings = load(BooksSettings, environ={}, overrides=BARE | {"store.path": str(file)} | overrides)
+    settings = load(
+        BooksSettings, environ={}, overrides=BARE | {"store.path": str(file)} | overrides
+    )
     server = BooksServer(settings, silent)
     listener = bind("127.0.0.1", 0)
     config = served_by_uvicorn(books_app(server), 5)
