@@ -29,13 +29,14 @@ class ClockSettings(Settings):
 
 
 class StageTimeout(ModelError):
-    """A stage of the turn took too long; `stage` is input, generation, idle or total."""
+    """A stage of the turn took too long."""
 
     code = "turn-timeout"
 
-    def __init__(self, stage: str, seconds: float) -> None:
-        super().__init__(f"The stage {stage} took longer than {seconds:g} s.")
+    def __init__(self, message: str | None = None, *, stage: str = "total") -> None:
+        super().__init__(message)
         self.stage = stage
+        """input, generation, idle or total."""
 
 
 class TurnClocks:
@@ -89,7 +90,8 @@ class CallClocks:
             if not timeout.expired():
                 raise
             seconds: float = getattr(self._turn.settings, f"{first}_s")
-            raise StageTimeout(first, seconds) from None
+            why = f"The stage {first} took longer than {seconds:g} s."
+            raise StageTimeout(why, stage=first) from None
 
 
 def _now() -> float:
