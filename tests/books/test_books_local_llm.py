@@ -40,6 +40,7 @@ def test_a_turn_streams_from_the_real_model_and_its_process_goes_with_the_servic
         store__catalogue=False,
         threads=1,
         llm__source=SOURCE,
+        llm__spec="model",
         search__embed_ms=5000.0,
         turn__clocks__input_s=60.0,
         turn__clocks__generation_s=90.0,

@@ -5,6 +5,7 @@ The composition root of the app. Knows every part; decides nothing itself.
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -203,9 +204,11 @@ class BooksServer:
         return found
 
     def categories(self) -> list[str]:
-        """The categories of the store, the large ones first."""
-        held = self.store.categories()
-        return sorted(held, key=lambda name: (-held[name], name))
+        """The first levels of the store's categories, the large ones first."""
+        counts: Counter[str] = Counter()
+        for name, count in self.store.categories().items():
+            counts[name.split("/", 1)[0]] += count
+        return sorted(counts, key=lambda name: (-counts[name], name))
 
     # -- documents ------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from tailrace.apps.books.turn.settings import LOCAL_DEFAULT, LlmSettings, TurnSe
 from tailrace.apps.books.turn.turn import Find, Means, Turn, TurnEnded
 from tailrace.core.errors import Rejected
 from tailrace.core.lane import Lane
+from tailrace.models.cores import usable_cores
 from tailrace.models.llamacpp import LocalLlm, find_weights, installed
 from tailrace.models.upstream import Upstream
 from tailrace.serve.chat import ServedChat
@@ -48,8 +49,9 @@ class TurnDesk:
             turns.clocks,
             around.clock,
             categories,
-            llm.spec_grounded(),
-            self._ended,
+            spec_by_model=llm.spec_by_model(),
+            grounded=not llm.remote,
+            ended=self._ended,
         )
         self.turns = Turns(self.begin, most=turns.in_flight_max, body_max_bytes=body_max_bytes)
 
@@ -61,7 +63,9 @@ class TurnDesk:
         if source == "off":
             return
         if not llm.remote:
-            self._local = LocalLlm(find_weights(source), threads=llm.threads)
+            self._local = LocalLlm(
+                find_weights(source), threads=llm.threads or max(1, usable_cores() // 2)
+            )
             url, model = self._local.url, self._local.name
         try:
             offer, self._upstream = open_remote(llm.offer(url, model), around)

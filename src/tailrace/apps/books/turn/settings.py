@@ -32,12 +32,12 @@ class LlmSettings(Settings):
     """Whether the API takes a JSON schema as `response_format`."""
     temperature: float | None = Field(None, ge=0, le=2)
     """How freely it writes; by default the model's own."""
-    grounded: Literal["auto", "yes", "no"] = "auto"
-    """Whether a spec must share words with the conversation, else the person's own words are searched; `auto` is yes for a local model."""  # noqa: E501
+    spec: Literal["auto", "model", "words"] = "auto"
+    """Who makes the search out of a conversation: the model, or the person's own last words; `auto` leaves it to the words where the model is local, and so too small for it."""  # noqa: E501
     slots: int = Field(4, ge=1)
     """Calls at once; a local model makes one at a time."""
-    threads: int = Field(1, ge=1)
-    """Threads of a local model."""
+    threads: int = Field(0, ge=0)
+    """Threads of a local model; 0 takes half of the usable cores."""
     seats: int = Field(8, ge=0)
     """Calls that may wait; beyond them turns are refused with when to come back."""
 
@@ -50,9 +50,9 @@ class LlmSettings(Settings):
         """How it is to write."""
         return Manner(self.provider, self.reasoning, self.temperature, self.structured)
 
-    def spec_grounded(self) -> bool:
-        """Whether specs are held against the conversation."""
-        return not self.remote if self.grounded == "auto" else self.grounded == "yes"
+    def spec_by_model(self) -> bool:
+        """Whether the model is asked for the search."""
+        return self.remote if self.spec == "auto" else self.spec == "model"
 
     def offer(self, url: str, model: str) -> RemoteOffer:
         """The model as the house opens it."""

@@ -72,6 +72,8 @@ class Means:
     clock: Clock
     categories: Callable[[], Sequence[str]] = tuple
     """The catalogue's categories."""
+    spec_by_model: bool = True
+    """Whether the model makes the search out of the conversation, or the person's last words do."""
     grounded: bool = False
     """Whether a spec must share words with the conversation: for models too small for the language."""
     ended: Callable[[TurnEnded], None] = lambda _: None
@@ -148,6 +150,8 @@ class Turn:
         if generator is None:
             self.degraded += ["llm-off"]
             return specs.last_words(self.messages), "words", False
+        if not self.means.spec_by_model:
+            return specs.last_words(self.messages), "words", True
         categories = self.means.categories()
         asked = specs.asking(self.messages, categories)
         writing = generator.write(asked, "spec", specs.SCHEMA, SPEC_TOKENS_MAX, clocks, self.terms)
