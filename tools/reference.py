@@ -115,6 +115,7 @@ BOUNDING_CONSTANTS = (
     ("tailrace.latency.http1", "HEAD_BYTES_MAX", "bytes of the head of an answer that is measured"),
     ("tailrace.latency.http1", "BODY_BYTES_MAX", "bytes of its body"),
     ("tailrace.latency.http1", "CHUNKS_MAX", "pieces of its body whose moments are kept"),
+    ("tailrace.latency.probing", "REQUESTS_MAX", "requests of one `tailrace probe`"),
     ("tailrace.latency.measure", "SAID_CHARS_MAX", "characters of a server's words kept in a row"),
     ("tailrace.latency.bootstrap", "BLOCKS_MAX", "blocks in one resample of a run"),
     ("tailrace.latency.bootstrap", "DRAWS_MAX", "rows drawn in all resamples of a run's tail"),

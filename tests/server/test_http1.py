@@ -3,10 +3,12 @@
 import asyncio
 import itertools
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 import pytest
 import trustme
+import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +17,20 @@ from tailrace.latency.address import BadAddress
 from tailrace.latency.exchange import Exchange, now_ns
 from tailrace.latency.http1 import HEAD_BYTES_MAX, BadHeader
 from tailrace.latency.pool import Pool
+
+
+@pytest.fixture(
+    autouse=True, params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
+)
+def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both loops: what they call and when differs."""
+
+    def run(main: Coroutine[Any, Any, Any]) -> Any:
+        with asyncio.Runner(loop_factory=request.param) as runner:
+            return runner.run(main)
+
+    monkeypatch.setattr(asyncio, "run", run)
+
 
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 

@@ -15,6 +15,7 @@ from tailrace.cli.console import err
 from tailrace.cli.cost import cost
 from tailrace.cli.demo import app as demo
 from tailrace.cli.models import app as models
+from tailrace.cli.probe import probe
 from tailrace.cli.runs import app as runs
 from tailrace.cli.serve import serve
 from tailrace.cli.whatif import app as whatif
@@ -34,6 +35,7 @@ app.command()(burst)
 app.command()(cost)
 app.add_typer(books, name="books")
 app.command("compare")(compare_runs)
+app.command()(probe)
 app.add_typer(models, name="models")
 app.add_typer(bench, name="bench")
 app.add_typer(runs, name="runs")

@@ -6,7 +6,7 @@ compression: what is measured is the request that was asked for. Knows nothing o
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import httptools
 
@@ -120,9 +120,9 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport; from now on a write that does not go out at once pauses us."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(high=0)
+        # uvloop's transports are of no class of asyncio's.
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=0)
 
     def resume_writing(self) -> None:
         """The last byte of the request has gone out."""
