@@ -231,6 +231,7 @@ BOUNDING_CONSTANTS = (
         "TRIES",
         "tries of one call, the second only before the first piece",
     ),
+    ("tailrace.cli.probe_report", "NOTES_MAX", "different errors that a probe spells out"),
     ("tailrace.cli.books_ingest", "SHOWN_MAX", "bad rows told on the terminal"),
     ("tailrace.search.rows", "LIST_ITEMS_MAX", "keywords or aliases of one document"),
     ("tailrace.stores.port", "TERMS_MAX", "terms of one search query that are looked up"),

@@ -10,6 +10,7 @@ from tailrace.latency.floor import TO_THE_EDGE
 from tailrace.latency.partition import UNTOLD
 from tailrace.latency.physics import Place, distance
 from tailrace.latency.runs.summary import Figures, figures, steady
+from tailrace.latency.sample import BadSample, sample
 from tailrace.wire.record import Part, Row
 
 NOTES_MAX = 3
@@ -18,10 +19,10 @@ NOTES_MAX = 3
 
 def table(rows: Sequence[Row]) -> Table | None:
     """The parts of the answered steady rows; None where there are none."""
-    counted = steady(rows)
-    answered = [row for row in counted if row.outcome == "ok"]
-    total, parts = figures(answered, sum(row.censored for row in counted))
-    if total is None:
+    answered = [row for row in steady(rows) if row.outcome == "ok"]
+    try:
+        total, parts = figures(sample(rows))
+    except BadSample:
         return None
     made = Table(
         caption="ms; a dash where too few rows can tell. p50 and p95 of parts do not add up, means do"
@@ -31,10 +32,10 @@ def table(rows: Sequence[Row]) -> Table | None:
     for name in ("mean", "share", "p50", "p95", "worst 5 %", "floor"):
         made.add_column(name, justify="right", no_wrap=True)
     for name, part in parts.items():
-        values = [row.parts[name] for row in answered if name in row.parts]
-        made.add_row(name, _sources(part), *_cells(part, min(value.ms for value in values)))
+        floor = min((row.parts[name].ms for row in answered if name in row.parts), default=0.0)
+        made.add_row(name, _sources(part), *_cells(part, floor))
     made.add_section()
-    floor = min(row.wall_ms for row in answered)
+    floor = min((row.wall_ms for row in answered), default=0.0)
     made.add_row("[bold]total[/]", "measured", *_cells(total, floor), style="bold")
     return made
 
@@ -101,14 +102,15 @@ def _errors(rows: Sequence[Row]) -> Iterator[str]:
 
 def _leader(rows: Sequence[Row]) -> Iterator[str]:
     answered = [row for row in rows if row.outcome == "ok"]
-    total, parts = figures(answered)
-    if total is None:
+    try:
+        _, parts = figures(sample(rows))
+    except BadSample:
         return
     leading = max(parts, key=lambda name: parts[name].mean)
     yield f"[bold]{leading}[/] leads: {parts[leading].share:.0%} of the mean"
     others = [row.parts["other"] for row in answered if "other" in row.parts]
     if others and leading == "other" and any(part.note == UNTOLD for part in others):
-        yield f"the server declares nothing of its time: {UNTOLD} (try --calibrate)"
+        yield f"the server declares nothing of its time: {UNTOLD}"
 
 
 def _path(rows: Sequence[Row], here: Place | None, there: Place | None) -> Iterator[str]:
