@@ -108,7 +108,7 @@ def test_filters_hold_for_both_legs(store: Store) -> None:
 def test_vectors_of_another_space_are_never_compared(store: Store) -> None:
     store.upsert([book("a")], given(unit(1)))
     before = store.stats().vector_comparisons
-    with pytest.raises(SpaceMismatch, match="tailrace books migrate --to tiny-b"):
+    with pytest.raises(SpaceMismatch, match="tailrace books ingest"):
         store.vector(given(unit(1), space=OTHER), 5)
     with pytest.raises(SpaceMismatch):
         store.upsert([book("b")], given(unit(1), space=OTHER))

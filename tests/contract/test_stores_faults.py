@@ -156,7 +156,7 @@ def test_the_canary_meets_a_model_that_was_swapped() -> None:
     then, now = unit_rows(2)
     canary = Canary("카나리아", then)
     assert check_canary(SPACE, canary, then) == pytest.approx(1)
-    with pytest.raises(CanaryMismatch, match="tailrace books migrate"):
+    with pytest.raises(CanaryMismatch, match="tailrace books ingest"):
         check_canary(SPACE, canary, now)
     with pytest.raises(CanaryMismatch):
         check_canary(SPACE, canary, now[:8])

@@ -13,6 +13,7 @@ import typer
 from documents import PAGES, READMES, ROOT, code_blocks, named, reference
 
 from tailrace.apps.api.settings import ApiSettings
+from tailrace.apps.books.settings import BooksSettings
 from tailrace.apps.review.settings import BoxSettings
 from tailrace.bench.scenario import Scenario
 from tailrace.cli.main import app
@@ -147,7 +148,8 @@ def test_every_toml_block_is_a_configuration(page):
         if "question" in tree:
             Scenario.model_validate(tree)
             continue
-        (ApiSettings if "models" in tree else BoxSettings).model_validate(tree)
+        kind = ApiSettings if "models" in tree else BooksSettings if "llm" in tree else BoxSettings
+        kind.model_validate(tree)
 
 
 @pytest.mark.parametrize("readme", READMES, ids=named(READMES))

@@ -235,7 +235,8 @@ def test_all_mistakes_of_a_configuration_are_told_with_their_paths(tmp_path: Pat
     assert "3 mistakes" in said
     for path in ("server.port", "server.color", "lane.slots"):
         assert path in said
-    assert "[1, '/b']" in said
+    assert "given: a list" in said
+    assert "/b" not in said, "what is given may hold a secret"
 
 
 @pytest.mark.parametrize("name", ["[/b].toml", "[bold].toml"])

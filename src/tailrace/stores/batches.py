@@ -63,12 +63,16 @@ def check_vectors(batch: Vectors, count: int) -> None:
         raise BadVectors("a vector is not finite")
 
 
+AGAIN = "fill a new store: TAILRACE__STORE__PATH=NEW.db tailrace books ingest FILE"
+"""What to run where vectors of another model come."""
+
+
 def mismatch(asked: Space, active: Space | None) -> SpaceMismatch:
     """The error for vectors of a space that the store does not search, with what to run."""
     held = f"{active.model} ({active.fingerprint})" if active else "none"
     return SpaceMismatch(
         f"the vectors are of {asked.model} ({asked.fingerprint}), the store's space is {held}; "
-        f"to change the model run: tailrace books migrate --to {asked.model}"
+        f"to change the model, {AGAIN}"
     )
 
 
@@ -77,13 +81,13 @@ def check_canary(space: Space, canary: Canary, today: FloatArray) -> float:
     if today.shape != canary.vector.shape:
         raise CanaryMismatch(
             f"{space.model} now gives {today.shape[-1]} dimensions, the store has "
-            f"{canary.vector.shape[-1]}; run: tailrace books migrate --to {space.model}"
+            f"{canary.vector.shape[-1]}; {AGAIN}"
         )
     lengths = float(np.linalg.norm(today) * np.linalg.norm(canary.vector))
     cosine = float(today @ canary.vector) / lengths if lengths else 0.0
     if not cosine > CANARY_COSINE:
         raise CanaryMismatch(
             f"{space.model} no longer gives the vectors that the store holds (cosine {cosine:.4f} "
-            f"of {CANARY_COSINE}); run: tailrace books migrate --to {space.model}"
+            f"of {CANARY_COSINE}); {AGAIN}"
         )
     return cosine
