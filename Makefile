@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: bench-books help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-overload bench-peers bench-smoke bench-whatif train-smoke bench-stores clean
+.PHONY: bench-books help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-moved bench-overload bench-peers bench-smoke bench-whatif train-smoke bench-stores clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -65,6 +65,9 @@ bench-doors: setup ## what the four doors do with a crowd; writes bench/results/
 
 bench-whatif: setup ## predictions beside the runs that came; writes bench/results/DATE/whatif.md
 	@$(BIN)/python bench/whatif.py
+
+bench-moved: setup ## how often "moved from X to Y" is right; writes bench/results/DATE/moved.md
+	@$(BIN)/python bench/moved.py
 
 bench-peers: setup ## other servers beside ours, each in a venv of its own; choose: PEERS="tailrace mosec"
 	@$(BIN)/python bench/peers.py $(PEERS)

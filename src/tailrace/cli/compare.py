@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import orjson
 import typer
@@ -15,11 +15,10 @@ from tailrace.latency.compare.totals import TotalChange
 from tailrace.latency.compare.why import PartChange
 from tailrace.latency.interval import Change
 from tailrace.latency.quantiles import Estimate, ms_text
+from tailrace.latency.report.compared import SHOWN_SHARE, compared_page
 from tailrace.latency.runs import BadRun
 from tailrace.latency.sample import BadSample
 
-SHOWN_SHARE = 0.001
-"""A part that takes less of both runs gets no line in the table."""
 COLOURS = {"better": "green", "same": "default", "worse": "red"}
 WORSE = 1
 """The exit code for "worse beyond noise"."""
@@ -38,6 +37,10 @@ def compare_runs(
     as_json: Annotated[
         bool, typer.Option("--json", help="All figures as one JSON object.")
     ] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also write a page that needs nothing else.")
+    ] = None,
+    lang: Annotated[Literal["en", "ko"], typer.Option(help="The page's language at first.")] = "en",
 ) -> None:
     """Compare two runs: parts, shares, tails, and whether the bottleneck has moved.
 
@@ -46,6 +49,7 @@ def compare_runs(
     Examples:
       tailrace compare runs/2026-11-01T0900Z-embed runs/2026-12-01T0900Z-embed
       tailrace compare before.jsonl after.jsonl --json
+      tailrace compare runs/before runs/after --html compared.html
 
     """
     try:
@@ -54,12 +58,21 @@ def compare_runs(
         found = _compared(runs, again, seed)
     except (BadRun, BadSample, Incomparable) as bad:
         fail(str(bad))
+    if html is not None:
+        _write(html, compared_page(found, lang))
     if as_json:
         out.print_json(orjson.dumps(found.to_json()).decode())
     else:
         _show(found)
     if found.turn == "worse":
         raise typer.Exit(WORSE)
+
+
+def _write(path: Path, page: str) -> None:
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        fail(f"{path} cannot be written: {error.strerror}")
 
 
 def _compared(runs: list[Measured], again: Measured | None, seed: int) -> Comparison:

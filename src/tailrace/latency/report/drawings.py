@@ -58,6 +58,11 @@ def share_bars(told: Told, words: dict[str, str]) -> str:
         (words["of_mean"], [(line.name, line.share.ms) for line in told.shown]),
         (words["of_tail"], [(line.name, line.tail) for line in told.shown]),
     ]
+    return stacked(rows)
+
+
+def stacked(rows: Sequence[tuple[str, Sequence[tuple[str, float]]]]) -> str:
+    """A bar for each label, cut by the shares of its parts; what is below nought has no width."""
     shapes, said = [], []
     for number, (label, parts) in enumerate(rows):
         whole = sum(max(0.0, ms) for _, ms in parts) or 1.0
@@ -71,14 +76,13 @@ def share_bars(told: Told, words: dict[str, str]) -> str:
             )
             x += width
         said.append(f"{label}: " + ", ".join(f"{name} {ms / whole:.0%}" for name, ms in parts))
-    return svg(108, "; ".join(said), "".join(shapes))
+    return svg(4 + len(rows) * 52, "; ".join(said), "".join(shapes))
 
 
-def legend(told: Told) -> str:
+def legend(names: Sequence[str]) -> str:
     """Which colour is which part."""
     keys = "".join(
-        f'<span><i style="background:{colour(line.name)}"></i>{escape(line.name)}</span>'
-        for line in told.shown
+        f'<span><i style="background:{colour(name)}"></i>{escape(name)}</span>' for name in names
     )
     return f'<div class="keys">{keys}</div>'
 

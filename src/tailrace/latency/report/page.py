@@ -1,40 +1,20 @@
-"""A run's report as one HTML file: no scripts, no other files, light and dark, Korean and English.
+"""A run's report as one HTML file: no scripts, no other files, light and dark, Korean and English."""
 
-The language is switched by a radio button and a style rule.
-"""
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from html import escape
 
 from tailrace.latency.cost import Cost
 from tailrace.latency.report import drawings, money, table
-from tailrace.latency.report.style import STYLE
+from tailrace.latency.report.shell import NAMES, document, grid
 from tailrace.latency.report.told import Told
 from tailrace.latency.report.words import WORDS, Language
 from tailrace.latency.runs import Run
 
-NAMES: dict[Language, str] = {"ko": "한국어", "en": "English"}
-
 
 def page(run: Run, told: Told | None, found: Cost | None, language: Language = "en") -> str:
     """The whole report; `language` is the one that is shown at first."""
-    choices = "".join(
-        f'<label><input type="radio" name="language" id="{key}"'
-        f"{' checked' if key == language else ''}> {name}</label>"
-        for key, name in NAMES.items()
-    )
-    legend = f"<legend>{WORDS['ko']['language']} / {WORDS['en']['language']}</legend>"
-    bodies = "".join(
-        f'<div class="{key}" lang="{key}">{"".join(_Page(run, told, found, key).body())}</div>'
-        for key in NAMES
-    )
-    title = escape(f"{run.summary.scenario} {run.summary.case}".strip())
-    return (
-        f'<!doctype html><html lang="{language}"><head><meta charset="utf-8">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title} · tailrace</title><style>{STYLE}</style></head>"
-        f"<body><main><fieldset>{legend}{choices}</fieldset>{bodies}</main></body></html>\n"
-    )
+    bodies = {key: "".join(_Page(run, told, found, key).body()) for key in NAMES}
+    return document(f"{run.summary.scenario} {run.summary.case}".strip(), bodies, language)
 
 
 class _Page:
@@ -56,7 +36,7 @@ class _Page:
         if self.found is not None:
             said = " ".join(money.sentences(self.found, self.language))
             cells = money.cells(self.found, self.language)
-            inside = f"<p>{escape(said)}</p>" + _table("cost", money.HEADS[self.language], cells)
+            inside = f"<p>{escape(said)}</p>" + grid("cost", money.HEADS[self.language], cells)
             yield self._section("cost", inside)
         yield f'<p class="soft">{self._made()}</p>'
 
@@ -83,8 +63,9 @@ class _Page:
 
     def _drawn(self, told: Told) -> Iterator[str]:
         words = self.words
-        yield self._section("shares", drawings.share_bars(told, words) + drawings.legend(told))
-        inside = _table("parts", table.heads(self.language), table.cells(told, self.language))
+        keys = drawings.legend([line.name for line in told.shown])
+        yield self._section("shares", drawings.share_bars(told, words) + keys)
+        inside = grid("parts", table.heads(self.language), table.cells(told, self.language))
         yield self._section("table", inside, note="table_note")
         typical = words["typical"].format(ms=table.number(told.typical.wall_ms))
         slow = words["slow"].format(ms=table.number(told.slow.wall_ms))
@@ -112,11 +93,3 @@ class _Page:
                 cores=env.get("cores") or "-",
             )
         )
-
-
-def _table(name: str, heads: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
-    top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
-    lines = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in cells
-    )
-    return f'<table data-part="{name}"><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table>'
