@@ -79,10 +79,10 @@ def tiny_weights(*, pair: bool, seed: int = 7) -> tuple[EncoderWeights, list[tup
     return weights, pieces
 
 
-def write_tiny(folder: Path, *, pair: bool, int8: bool = True) -> Path:
-    """A model folder with the tiny model in it."""
+def write_tiny(folder: Path, *, pair: bool, int8: bool = True, seed: int = 7) -> Path:
+    """A model folder with the tiny model in it; another `seed` is another model."""
     folder.mkdir(parents=True, exist_ok=True)
-    weights, pieces = tiny_weights(pair=pair)
+    weights, pieces = tiny_weights(pair=pair, seed=seed)
     write_encoder(weights, folder / "model.onnx", int8=int8)
     build_tokenizer(pieces, segments=pair).save(str(folder / "tokenizer.json"))
     prompts = {} if pair else {"query": "q ", "passage": "p "}

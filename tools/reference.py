@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from fastapi import FastAPI
 from prometheus_client.metrics_core import Metric
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from tailrace.apps.api.app import dialects as all_dialects
@@ -49,7 +49,14 @@ ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
 HOWTO_REMOTE = ROOT / "docs" / "howto" / "remote.md"
 
-TYPES = {int: "whole number", float: "number", bool: "true or false", str: "text", Path: "path"}
+TYPES = {
+    int: "whole number",
+    float: "number",
+    bool: "true or false",
+    str: "text",
+    SecretStr: "text",
+    Path: "path",
+}
 SIGNS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 BOUNDING_SETTINGS = (
@@ -189,6 +196,17 @@ BOUNDING_CONSTANTS = (
     ("tailrace.search.text", "TERM_CHARS_MAX", "characters of one term of the keyword index"),
     ("tailrace.search.hybrid", "WINDOW", "documents that each leg of a search gives"),
     ("tailrace.search.ingest", "BATCH_DOCUMENTS", "documents that an ingest writes together"),
+    ("tailrace.search.gate", "LOSS_MAX", "recall@10 that a new embedding model may lose"),
+    (
+        "tailrace.search.gate",
+        "QUERIES_MIN",
+        "labelled queries below which the gate decides nothing",
+    ),
+    (
+        "tailrace.search.migrate",
+        "STALLED_MAX",
+        "batches in a row that take no vector before a fill gives up",
+    ),
     (
         "tailrace.search.quality",
         "DEPTH",

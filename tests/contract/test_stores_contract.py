@@ -108,7 +108,7 @@ def test_filters_hold_for_both_legs(store: Store) -> None:
 def test_vectors_of_another_space_are_never_compared(store: Store) -> None:
     store.upsert([book("a")], given(unit(1)))
     before = store.stats().vector_comparisons
-    with pytest.raises(SpaceMismatch, match="tailrace books ingest"):
+    with pytest.raises(SpaceMismatch, match="tailrace books migrate --to tiny-b"):
         store.vector(given(unit(1), space=OTHER), 5)
     with pytest.raises(SpaceMismatch):
         store.upsert([book("b")], given(unit(1), space=OTHER))
@@ -122,7 +122,9 @@ def test_a_second_space_is_filled_beside_the_first_and_takes_over_at_once(store:
     assert [held.state for held in store.spaces()] == ["active", "backfilling"]
     todo = store.missing(OTHER, 10)
     assert [document.id for document in todo] == ["a", "b"]
-    store.put_vectors(["a", "b", "gone"], given(unit(0, 1), unit(1), unit(1), space=OTHER))
+    three = [*todo, book("gone")]
+    taken = store.put_vectors(three, given(unit(0, 1), unit(1), unit(1), space=OTHER))
+    assert taken == 2
     assert store.missing(OTHER, 10) == []
     assert near(store, 1) == ["a", "b"]
     leg = store.vector(given(unit(1), space=OTHER), 5, backfilling=True)[0]
@@ -143,6 +145,27 @@ def test_a_second_space_is_filled_beside_the_first_and_takes_over_at_once(store:
     assert [held.space for held in store.spaces()] == [OTHER]
     with pytest.raises(UnknownSpace):
         store.switch(SPACE)
+
+
+def test_a_document_that_changed_meanwhile_takes_no_vector_of_its_old_text(store: Store) -> None:
+    store.upsert([book("a"), book("b")], given(unit(1), unit(0, 1)))
+    store.add_space(OTHER)
+    todo = store.missing(OTHER, 10)
+    store.upsert([book("a", "데미안")], given(unit(1)))
+    assert store.put_vectors(todo, given(unit(1), unit(1), space=OTHER)) == 1
+    assert [document.title for document in store.missing(OTHER, 10)] == ["데미안"]
+
+
+def test_a_writer_whose_space_is_not_searched_is_refused(store: Store) -> None:
+    store.add_space(OTHER)
+    with pytest.raises(SpaceMismatch):
+        store.upsert([book("a")], given(unit(1), space=OTHER))
+    store.upsert([book("a")], given(unit(1), space=OTHER), given(unit(0, 1)))
+    assert store.missing(OTHER, 10) == []
+    store.switch(OTHER)
+    with pytest.raises(SpaceMismatch):
+        store.upsert([book("b")], given(unit(1)))
+    assert store.get(["b"]) == []
 
 
 def test_says_what_an_ingest_still_has_to_do(store: Store) -> None:

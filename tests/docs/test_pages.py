@@ -148,7 +148,8 @@ def test_every_toml_block_is_a_configuration(page):
         if "question" in tree:
             Scenario.model_validate(tree)
             continue
-        kind = ApiSettings if "models" in tree else BooksSettings if "llm" in tree else BoxSettings
+        books = {"llm", "store"} & set(tree)
+        kind = ApiSettings if "models" in tree else BooksSettings if books else BoxSettings
         kind.model_validate(tree)
 
 

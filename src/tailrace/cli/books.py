@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from tailrace.apps.books.app import books_app
 from tailrace.apps.books.server import BooksServer
 from tailrace.apps.books.settings import BooksSettings
 from tailrace.cli.books_ingest import ingest_files
+from tailrace.cli.books_migrate import migrate
 from tailrace.cli.books_quality import quality
 from tailrace.cli.console import err, fail, fail_configuration, out, progress_bar
 from tailrace.core.errors import TailraceError
@@ -23,6 +25,7 @@ app = typer.Typer(
 
 app.command()(quality)
 app.command("ingest")(ingest_files)
+app.command()(migrate)
 
 Config = Annotated[Path | None, typer.Option("--config", "-c", help="A TOML file of settings.")]
 Host = Annotated[str | None, typer.Option(help="The address to listen on.")]
@@ -62,6 +65,9 @@ def serve(
     def started() -> None:
         documents = server.store.stats().documents
         err.print(f"[bold green]ready[/] http://{address[0]}:{address[1]}  ({documents} books)")
+        if problem := server.mismatch():
+            said = f"searches are answered by the keyword leg alone: {problem}"
+            err.print(f"[bold yellow]degraded[/] {escape(said)}", soft_wrap=True)
 
     grace_s = settings.server.drain_grace_s
     run(books_app(server), listener, grace_s=grace_s, started=started, stopping=lambda: None)

@@ -15,15 +15,16 @@ from tailrace.apps.books.settings import BooksSettings
 from tailrace.cli.console import fail, fail_configuration, out, progress_bar
 from tailrace.core.errors import TailraceError
 from tailrace.models.port import Progress
-from tailrace.search.hybrid import Mode, Query
+from tailrace.search.gate import scored
+from tailrace.search.hybrid import Mode
 from tailrace.search.quality import (
     METRICS,
     Figure,
     Labelled,
     differences,
     figures,
+    judged_queries,
     read_queries,
-    scores,
     trec_qrels,
 )
 from tailrace.serve.settings import BadConfiguration, load
@@ -52,9 +53,7 @@ def quality(
     """
     try:
         labelled = read_queries(queries)
-        judged = [query for query in labelled if any(g > 0 for g in query.relevant.values())]
-        if not judged:
-            fail(f"{queries} has no query with labels")
+        judged = judged_queries(labelled, queries)
         if qrels is not None:
             qrels.write_text(trec_qrels(labelled), encoding="utf-8")
         settings = load(BooksSettings, config, overrides={"search.embed_ms": PATIENCE_MS})
@@ -81,11 +80,7 @@ async def _measure(server: BooksServer, judged: list[Labelled], progress: Progre
     async with server.running():
         for number, query in enumerate(judged, 1):
             for name, mode in SYSTEMS.items():
-                answer = await server.search.search(Query(query.text, mode=mode))
-                if answer.degraded:
-                    raise TailraceError(f"a search was degraded: {', '.join(answer.degraded)}")
-                ranking = [found.fused.id for found in answer.found]
-                rows[name].append(scores(ranking, query.relevant))
+                rows[name].append(await scored(server.search, query, mode))
             progress("searching", number / len(judged))
     return rows
 

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, Protocol
 
 from tailrace.core.clock import Clock
@@ -84,7 +85,10 @@ class Budget:
 
 
 class HybridSearch:
-    """Searches one store. Its methods are called on an event loop; the store works on `threads`."""
+    """Searches one store. Its methods are called on an event loop; the store works on `threads`.
+
+    With `beside` the embedder's space is searched although another one is active: to judge it.
+    """
 
     def __init__(
         self,
@@ -97,6 +101,7 @@ class HybridSearch:
         k: float = 20.0,
         budget: Budget | None = None,
         degraded: Callable[[str], object] = str,
+        beside: bool = False,
     ) -> None:
         self.store = store
         self.vote = vote or VoteRule()
@@ -106,6 +111,7 @@ class HybridSearch:
         self._threads = threads
         self._clock = clock
         self._tell_degraded = degraded
+        self._near_in = partial(store.vector, backfilling=beside)
 
     async def search(self, query: Query) -> Answer:
         """One page.
@@ -158,7 +164,7 @@ class HybridSearch:
         trail.close("embed-wait", self._clock.now())
         try:
             legs = await loop.run_in_executor(
-                self._threads, self.store.vector, vectors, WINDOW, query.where
+                self._threads, self._near_in, vectors, WINDOW, query.where
             )
         except SpaceMismatch as error:
             self._without(error, reasons, query)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from tailrace.search.passages import passage
+from tailrace.search.spaces import check_active
 from tailrace.stores.port import Document, FloatArray, Space, Store, Vectors
 
 BATCH_DOCUMENTS = 128
@@ -45,11 +46,13 @@ def ingest(
     """Write all documents; yields the count after each batch.
 
     Raises:
+        SpaceMismatch: the space is not the active one; nothing is embedded for it.
         StoreError, InputError: of the batch that failed; those before it are written.
 
     """
     done = Ingested()
     for batch in batches(documents):
+        check_active(store, space)
         new = store.unfinished(batch, space)
         if new:
             rows = embed([passage(document) for document in new])

@@ -47,6 +47,14 @@ def read_queries(file: Path) -> list[Labelled]:
     return found
 
 
+def judged_queries(queries: Iterable[Labelled], file: Path) -> list[Labelled]:
+    """Those of a file's queries to which something is relevant. Raises InputError where there is none."""
+    judged = [query for query in queries if any(grade > 0 for grade in query.relevant.values())]
+    if not judged:
+        raise InputError(f"{file} has no query with labels")
+    return judged
+
+
 def trec_qrels(queries: Iterable[Labelled]) -> str:
     """The labels as TREC's tools read them."""
     return "".join(

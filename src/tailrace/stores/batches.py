@@ -64,7 +64,7 @@ def check_vectors(batch: Vectors, count: int) -> None:
 
 
 AGAIN = "fill a new store: TAILRACE__STORE__PATH=NEW.db tailrace books ingest FILE"
-"""What to run where vectors of another model come."""
+"""What to run where one and the same space no longer gives the same vectors."""
 
 
 def mismatch(asked: Space, active: Space | None) -> SpaceMismatch:
@@ -72,8 +72,14 @@ def mismatch(asked: Space, active: Space | None) -> SpaceMismatch:
     held = f"{active.model} ({active.fingerprint})" if active else "none"
     return SpaceMismatch(
         f"the vectors are of {asked.model} ({asked.fingerprint}), the store's space is {held}; "
-        f"to change the model, {AGAIN}"
+        f"to change the model run: tailrace books migrate --to {asked.model}"
     )
+
+
+def check_found(batches: Sequence[Vectors], active: Space | None) -> None:
+    """Raises SpaceMismatch where vectors are given, but none that a search would find."""
+    if batches and not any(batch.space == active for batch in batches):
+        raise mismatch(batches[0].space, active)
 
 
 def check_canary(space: Space, canary: Canary, today: FloatArray) -> float:

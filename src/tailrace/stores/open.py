@@ -6,13 +6,16 @@ from tailrace.stores.errors import StoreUnavailable
 from tailrace.stores.port import Analyzer, Store
 from tailrace.stores.sqlite import SqliteStore
 
+POSTGRES = ("postgresql://", "postgres://")
+"""How the address of a database begins; any other is a file."""
+
 
 def open_store(address: str, analyzer: Analyzer, *, reindex: bool = False) -> Store:
     """The store at `postgresql://…`, or in the file of that name, made where it is not there yet.
 
     Raises StoreUnavailable, StoreTooNew, StoreForeign, AnalyzerMismatch.
     """
-    if not address.startswith(("postgresql://", "postgres://")):
+    if not address.startswith(POSTGRES):
         path = Path(address).expanduser()
         path.parent.mkdir(parents=True, exist_ok=True)
         return SqliteStore(path, analyzer, reindex=reindex)

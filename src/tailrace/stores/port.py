@@ -243,11 +243,15 @@ class Store(Protocol):
         """Insert or replace documents, each of `vectors` giving one row per document.
 
         Of one id given twice the last counts. A changed document loses its vectors of spaces that are
-        not given. Raises SpaceMismatch for vectors of a space the store does not hold.
+        not given. Raises SpaceMismatch for vectors of a space the store does not hold, and where
+        vectors are given but none of the active space: they would not be found.
         """
 
-    def put_vectors(self, ids: Sequence[str], vectors: Vectors) -> int:
-        """Vectors for documents that are there; others are passed over. Returns how many it took."""
+    def put_vectors(self, documents: Sequence[Document], vectors: Vectors) -> int:
+        """Vectors for documents that are there as they are; others are passed over.
+
+        Returns how many it took. Raises SpaceMismatch for a space the store does not hold.
+        """
 
     def delete(self, ids: Sequence[str]) -> int:
         """Remove documents; returns how many there were."""

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from psycopg import Connection
 
-from tailrace.stores.batches import check_vectors, last_of_each, mismatch
+from tailrace.stores.batches import check_found, check_vectors, last_of_each, mismatch
 from tailrace.stores.documents import author_key, from_body, to_body
 from tailrace.stores.errors import SpaceInUse, UnknownDocument, UnknownSpace
 from tailrace.stores.feed import MatrixLeg
@@ -95,6 +95,7 @@ class PostgresStore:
         batch, batches = last_of_each(documents, vectors)
         with self._database.writing() as connection:
             numbers = [_held_number(connection, given.space) for given in batches]
+            check_found(batches, _active_space(connection))
             now = _next_generation(connection)
             held = _rows(connection, [document.id for document in batch])
             changed = [d for d in batch if held.get(d.id, (0, ""))[1] != d.digest]
@@ -133,13 +134,18 @@ class PostgresStore:
         if lines:
             connection.execute(query, [list(column) for column in zip(*lines, strict=True)])
 
-    def put_vectors(self, ids: Sequence[str], vectors: Vectors) -> int:
+    def put_vectors(self, documents: Sequence[Document], vectors: Vectors) -> int:
         """See the port."""
-        check_vectors(vectors, len(ids))
+        check_vectors(vectors, len(documents))
         with self._database.writing() as connection:
             number = _held_number(connection, vectors.space)
-            held = _rows(connection, ids)
-            last = {held[id_][0]: index for index, id_ in enumerate(ids) if id_ in held}
+            held = _rows(connection, [document.id for document in documents])
+            given = [(document.digest, held.get(document.id)) for document in documents]
+            last = {
+                there[0]: index
+                for index, (digest, there) in enumerate(given)
+                if there is not None and there[1] == digest
+            }
             taken = vectors.rows[list(last.values())]
             now = _next_generation(connection)
             write(connection, number, list(last), taken, now, pgvector=self._pgvector)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from sqlite3 import Connection
 
-from tailrace.stores.batches import check_vectors, last_of_each, mismatch
+from tailrace.stores.batches import check_found, check_vectors, last_of_each, mismatch
 from tailrace.stores.documents import author_key, from_body, to_body
 from tailrace.stores.errors import SpaceInUse, UnknownDocument, UnknownSpace
 from tailrace.stores.feed import MatrixLeg
@@ -63,6 +63,7 @@ class SqliteStore:
         fields = [self._terms.fields(document) for document in batch]
         with self._file.writing() as connection:
             numbers = [_space_number(connection, given.space) for given in batches]
+            check_found(batches, _active_space(connection))
             generation = _next_generation(connection)
             counts = {"inserted": 0, "updated": 0, "unchanged": 0}
             rows = []
@@ -80,17 +81,16 @@ class SqliteStore:
                 _write_vectors(connection, number, rows, given, generation)
         return Upserted(**counts)
 
-    def put_vectors(self, ids: Sequence[str], vectors: Vectors) -> int:
+    def put_vectors(self, documents: Sequence[Document], vectors: Vectors) -> int:
         """See the port."""
-        check_vectors(vectors, len(ids))
+        check_vectors(vectors, len(documents))
+        query = f"SELECT id, digest, row FROM documents WHERE id IN {LISTED}"
+        ids = json.dumps([document.id for document in documents])
         with self._file.writing() as connection:
             number = _space_number(connection, vectors.space)
-            held = dict(
-                connection.execute(
-                    f"SELECT id, row FROM documents WHERE id IN {LISTED}", (json.dumps(list(ids)),)
-                )
-            )
-            last = {held[id_]: index for index, id_ in enumerate(ids) if id_ in held}
+            held = {(id_, digest): row for id_, digest, row in connection.execute(query, (ids,))}
+            given = [held.get((document.id, document.digest)) for document in documents]
+            last = {row: index for index, row in enumerate(given) if row is not None}
             taken = Vectors(vectors.space, vectors.rows[list(last.values())])
             _write_vectors(connection, number, list(last), taken, _next_generation(connection))
         return len(last)

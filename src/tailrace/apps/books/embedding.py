@@ -1,11 +1,16 @@
-"""The embedding lane as the book service asks it: a query in time, documents in bulk."""
+"""An embedding model as the book service asks it, through its lane: a query in time, documents in bulk.
 
+Without a lane it is what fills and judges a space.
+"""
+
+import asyncio
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from tailrace.core.clock import Clock
 from tailrace.core.work import Stamps
+from tailrace.models.embedder import OnnxEmbedder
 from tailrace.models.gates import Quiet
 from tailrace.search.spaces import CANARY_TEXT, space_of
 from tailrace.serve.embedding import ServedEmbedder
@@ -17,21 +22,39 @@ QUERY, PASSAGE = "query", "passage"
 _NAMES = {"tokenize": "tokenize", "infer": "embed", "post": "embed"}
 
 
-class LaneEmbedder:
-    """Texts of one model as vectors of its space."""
+class ModelEmbedder:
+    """Texts of one model as vectors of its space, asked directly."""
 
-    def __init__(self, served: ServedEmbedder, clock: Clock) -> None:
-        self._served = served
-        self._clock = clock
-        self.canary = Canary(
-            CANARY_TEXT, served.model.vector(CANARY_TEXT, prompt=self._prompt(PASSAGE))
-        )
-        self.space: Space = space_of(
-            served.model.info, served.model.prompts, dimension=len(self.canary.vector)
-        )
+    def __init__(self, model: OnnxEmbedder) -> None:
+        self._model = model
+        self.canary = Canary(CANARY_TEXT, model.vector(CANARY_TEXT, prompt=self._prompt(PASSAGE)))
+        self.space: Space = space_of(model.info, model.prompts, dimension=len(self.canary.vector))
 
     def _prompt(self, name: str) -> str | None:
-        return name if name in self._served.model.prompts else None
+        return name if name in self._model.prompts else None
+
+    async def query(self, text: str, deadline: float) -> tuple[Vectors, Mapping[str, float]]:
+        """See search.hybrid.QueryEmbedder; it takes as long as the model does."""
+        del deadline
+        row = await asyncio.to_thread(self._model.vector, text, prompt=self._prompt(QUERY))
+        return Vectors(self.space, row[None, :]), {}
+
+    def documents_now(self, passages: Sequence[str]) -> FloatArray:
+        """Vectors of documents, on all inference threads at once."""
+        made = self._model.embed(passages, Quiet(), prompt=self._prompt(PASSAGE))
+        for answer in made:
+            if isinstance(answer, Exception):
+                raise answer
+        return np.asarray(made, np.float32)
+
+
+class LaneEmbedder(ModelEmbedder):
+    """The same through the lane."""
+
+    def __init__(self, served: ServedEmbedder, clock: Clock) -> None:
+        super().__init__(served.model)
+        self._served = served
+        self._clock = clock
 
     async def query(self, text: str, deadline: float) -> tuple[Vectors, Mapping[str, float]]:
         """See search.hybrid.QueryEmbedder."""
@@ -51,11 +74,3 @@ class LaneEmbedder:
             journey, passages, Terms(bulk=True), prompt=self._prompt(PASSAGE)
         )
         return np.asarray(made.vectors, np.float32)
-
-    def documents_now(self, passages: Sequence[str]) -> FloatArray:
-        """The same on all inference threads at once, where no lane runs yet."""
-        made = self._served.model.embed(passages, Quiet(), prompt=self._prompt(PASSAGE))
-        for answer in made:
-            if isinstance(answer, Exception):
-                raise answer
-        return np.asarray(made, np.float32)

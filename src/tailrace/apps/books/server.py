@@ -30,8 +30,8 @@ from tailrace.models.threads import InferenceThreads
 from tailrace.search.hybrid import Answer, Budget, HybridSearch, Query
 from tailrace.search.ingest import ingest
 from tailrace.search.passages import passage
+from tailrace.search.spaces import check_active
 from tailrace.search.text import Bigrams
-from tailrace.search.vote import VoteRule
 from tailrace.serve.doors import Door, Pipeline
 from tailrace.serve.exchange import Exchange
 from tailrace.serve.local_offers import LocalOffers
@@ -39,8 +39,9 @@ from tailrace.serve.metrics import Metrics
 from tailrace.serve.opening import Opening
 from tailrace.serve.remote_offers import Surroundings
 from tailrace.stores.batches import check_canary
+from tailrace.stores.errors import SpaceMismatch
+from tailrace.stores.open import open_store as open_at
 from tailrace.stores.port import ALL, Document, Filter, Store, Upserted, Vectors
-from tailrace.stores.sqlite import SqliteStore
 
 T = TypeVar("T")
 
@@ -81,7 +82,8 @@ class BooksServer:
         self.store = store if store is not None else open_store(settings)
         self.store_threads = ThreadPoolExecutor(settings.search.store_threads, "tailrace-store")
         self._take_space()
-        if settings.store.catalogue and self.store.stats().documents == 0:
+        empty = self.store.stats().documents == 0
+        if settings.store.catalogue and empty and self.mismatch() is None:
             self._fill(progress)
         self.metrics = Metrics("books", [settings.model.name, SEARCH])
         self.degraded = self.metrics.counter(
@@ -92,7 +94,7 @@ class BooksServer:
             self.embedder,
             self.store_threads,
             self.clock,
-            vote=VoteRule(settings.search.vote_least, settings.search.vote_most),
+            vote=settings.search.vote(),
             k=settings.search.rrf_k,
             budget=Budget(settings.search.embed_ms / 1000),
             degraded=lambda reason: self.degraded.labels(reason).inc(),
@@ -110,10 +112,25 @@ class BooksServer:
         self._listen()
 
     def _take_space(self) -> None:
-        """Be sure that the model is the one whose vectors the store holds. Raises SpaceMismatch."""
-        held = self.store.space() or self.store.add_space(self.embedder.space, self.embedder.canary)
-        if held.space == self.embedder.space and held.canary is not None:
-            check_canary(held.space, held.canary, self.embedder.canary.vector)
+        """Be sure that the model still gives the vectors of its space. Raises CanaryMismatch.
+
+        A store that searches another model's space is served all the same, by the keyword leg alone,
+        until `tailrace books migrate` switches; see `mismatch`.
+        """
+        own = self.embedder.space
+        if self.store.space() is None:
+            self.store.add_space(own, self.embedder.canary)
+        for held in self.store.spaces():
+            if held.space == own and held.canary is not None:
+                check_canary(own, held.canary, self.embedder.canary.vector)
+
+    def mismatch(self) -> SpaceMismatch | None:
+        """Why searches lack their vector leg, with what to run; None where the model is the store's."""
+        try:
+            check_active(self.store, self.embedder.space)
+        except SpaceMismatch as error:
+            return error
+        return None
 
     def _fill(self, progress: Progress) -> None:
         documents = shipped_documents()
@@ -216,9 +233,11 @@ class BooksServer:
         """Write documents with their vectors, all or none; those that are there as they are cost nothing.
 
         Raises:
+            SpaceMismatch: the store searches the vectors of another model.
             TailraceError: the embedding lane or the store refused; nothing is written.
 
         """
+        await self.ask_store(check_active, self.store, self.embedder.space)
         new = await self.ask_store(self.store.unfinished, documents, self.embedder.space)
         known = len(documents) - len(new)
         if not new:
@@ -289,9 +308,7 @@ class BooksServer:
 
 def open_store(settings: BooksSettings) -> Store:
     """The store of the settings, made where there is none. Raises StoreError."""
-    file = settings.store.file()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    return SqliteStore(file, Bigrams())
+    return open_at(settings.store.address(), Bigrams())
 
 
 def unfolded(stamps: Stamps, part: str, trail: Stamps) -> Stamps:

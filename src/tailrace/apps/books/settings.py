@@ -2,10 +2,12 @@
 
 import os
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, SecretStr, model_validator
 
 from tailrace.apps.books.turn.settings import LlmSettings, TurnSettings
+from tailrace.search.vote import VoteRule
 from tailrace.serve.local_settings import ModelOffer, ReadySettings, RunSettings
 from tailrace.serve.settings import (
     DeadlineFeasibleSettings,
@@ -15,6 +17,7 @@ from tailrace.serve.settings import (
     Settings,
     WaitingRoomSettings,
 )
+from tailrace.stores.open import POSTGRES
 
 
 class EmbedderSettings(Settings):
@@ -57,8 +60,23 @@ class StoreSettings(Settings):
 
     path: Path | None = None
     """The SQLite file; by default `tailrace/books.db` in the user's data folder."""
+    url: SecretStr | None = None
+    """A PostgreSQL database instead of the file, `postgresql://USER@HOST/NAME`; the extra `postgres`."""
     catalogue: bool = True
     """Whether an empty store is filled with the catalogue that ships."""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if self.url is not None:
+            if not self.url.get_secret_value().startswith(POSTGRES):
+                raise ValueError("`url` begins with postgresql://")
+            if self.path is not None:
+                raise ValueError("give `path` or `url`, not both")
+        return self
+
+    def address(self) -> str:
+        """Where the store is, as stores.open takes it."""
+        return str(self.file()) if self.url is None else self.url.get_secret_value()
 
     def file(self) -> Path:
         """The file itself."""
@@ -95,6 +113,10 @@ class SearchSettings(Settings):
         ),
     )
     """Who is let in."""
+
+    def vote(self) -> VoteRule:
+        """How much the keyword leg may say."""
+        return VoteRule(self.vote_least, self.vote_most)
 
 
 class IngestSettings(Settings):
