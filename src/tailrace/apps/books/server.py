@@ -276,9 +276,14 @@ class BooksServer:
         )
 
     def _notice(self, event: Event) -> None:
-        if isinstance(event, Settled):
-            door = self.door if event.door == SEARCH else self.served.served.door
+        if isinstance(event, Settled) and (door := self.doors.get(event.door)):
             door.admission.observe(event)
+
+    @property
+    def doors(self) -> dict[str, Door]:
+        """Every door by its name: the searches', the embedder's, the language model's."""
+        chat = [self.desk.chat.served.door] if self.desk.chat else []
+        return {door.name: door for door in (self.door, self.served.served.door, *chat)}
 
     def ready(self) -> tuple[bool, str]:
         """Whether searches are taken in. A model that is down degrades them; it does not end them."""
