@@ -9,11 +9,11 @@ import pytest
 
 from databases import Postgres, debian_bin, wheel_bin
 from tailrace.search.text import Bigrams
-from tailrace.stores.port import Store
+from tailrace.stores.port import Analyzer, Indexed, Store
 from tailrace.stores.postgres import PostgresStore
 from tailrace.stores.sqlite import SqliteStore
 
-Opener = Callable[[], Store]
+Opener = Callable[..., Store]
 ADAPTERS = ("sqlite", "postgres", "pgvector")
 _names = itertools.count()
 
@@ -45,13 +45,15 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     stores: list[Store] = []
     schema = f"contract_{next(_names)}"
 
-    def opener() -> Store:
+    def opener(analyzer: Analyzer | None = None, reindex: Indexed | None = None) -> Store:
+        analyzer = analyzer or Bigrams()
         if request.param == "sqlite":
-            stores.append(SqliteStore(tmp_path / "books.sqlite", Bigrams()))
+            stores.append(SqliteStore(tmp_path / "books.sqlite", analyzer, reindex=reindex))
         else:
             name = "postgres_plain" if request.param == "postgres" else "postgres_vector"
             server = request.getfixturevalue(name)
-            stores.append(PostgresStore(server.url, Bigrams(), schema=schema))
+            more = {"schema": schema, "reindex": reindex}
+            stores.append(PostgresStore(server.url, analyzer, **more))
         return stores[-1]
 
     yield opener

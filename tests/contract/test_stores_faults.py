@@ -19,7 +19,6 @@ from tailrace.search.text import Bigrams
 from tailrace.stores import snapshot
 from tailrace.stores.batches import check_canary
 from tailrace.stores.errors import (
-    AnalyzerMismatch,
     CanaryMismatch,
     StoreForeign,
     StoreTooNew,
@@ -31,10 +30,6 @@ from tailrace.stores.postgres_vectors import EXACT_ROWS
 from tailrace.stores.sqlite import SqliteStore
 
 SPACE = Space("tiny", "f00d", "float32", "", "", "mean", True, 16, "words-1")
-
-
-class OtherBigrams(Bigrams):
-    fingerprint = "bigrams-other"
 
 
 def unit_rows(count: int, seed: int = 3) -> np.ndarray:
@@ -104,18 +99,6 @@ def test_a_file_of_a_newer_version_or_of_something_else_is_left_alone(tmp_path: 
     with pytest.raises(StoreForeign):
         SqliteStore(text, Bigrams())
     assert text.read_text().startswith("no database")
-
-
-def test_another_analyser_is_refused_until_the_index_is_made_again(tmp_path: Path) -> None:
-    path = tmp_path / "books.sqlite"
-    store = SqliteStore(path, Bigrams())
-    store.upsert(books(3))
-    store.close()
-    with pytest.raises(AnalyzerMismatch, match="tailrace books reindex"):
-        SqliteStore(path, OtherBigrams())
-    store = SqliteStore(path, OtherBigrams(), reindex=True)
-    assert len(store.keyword(["책"], 10).hits) == 3
-    store.close()
 
 
 def test_the_mapped_matrix_is_never_trusted_over_the_table(

@@ -13,6 +13,7 @@ from tailrace.apps.books.settings import BooksSettings
 from tailrace.cli.books_ingest import ingest_files
 from tailrace.cli.books_migrate import migrate
 from tailrace.cli.books_quality import quality
+from tailrace.cli.books_reindex import reindex
 from tailrace.cli.console import err, fail, fail_configuration, out, progress_bar
 from tailrace.core.errors import TailraceError
 from tailrace.serve.access import write_access
@@ -26,6 +27,7 @@ app = typer.Typer(
 app.command()(quality)
 app.command("ingest")(ingest_files)
 app.command()(migrate)
+app.command()(reindex)
 
 Config = Annotated[Path | None, typer.Option("--config", "-c", help="A TOML file of settings.")]
 Host = Annotated[str | None, typer.Option(help="The address to listen on.")]

@@ -15,6 +15,7 @@ from tailrace.apps.books.embedding import ModelEmbedder
 from tailrace.apps.books.migration import Migration
 from tailrace.apps.books.server import open_store
 from tailrace.apps.books.settings import BooksSettings
+from tailrace.cli.books_store import check_there
 from tailrace.cli.console import err, fail, fail_configuration, out, progress_bar
 from tailrace.core.errors import InputError, TailraceError
 from tailrace.models.port import Progress
@@ -22,7 +23,6 @@ from tailrace.search.gate import Gate
 from tailrace.search.migrate import Filled, named, roll_back
 from tailrace.search.quality import judged_queries, read_queries
 from tailrace.serve.settings import BadConfiguration, load
-from tailrace.stores.errors import StoreUnavailable
 from tailrace.stores.port import Store
 
 NICENESS = 10
@@ -81,10 +81,7 @@ def migrate(
 
 
 def _opened(settings: BooksSettings) -> Store:
-    if settings.store.url is None and not settings.store.file().exists():
-        raise StoreUnavailable(
-            f"there is no store at {settings.store.file()}; fill one: tailrace books ingest FILE"
-        )
+    check_there(settings)
     return open_store(settings)
 
 

@@ -4,7 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tailrace.stores.errors import BadDocument, BadVectors, CanaryMismatch, SpaceMismatch
+from tailrace.stores.errors import (
+    AnalyzerMismatch,
+    BadDocument,
+    BadVectors,
+    CanaryMismatch,
+    SpaceMismatch,
+)
 from tailrace.stores.port import Canary, Document, FloatArray, Space, Vectors
 
 ID_CHARS_MAX = 200
@@ -74,6 +80,15 @@ def mismatch(asked: Space, active: Space | None) -> SpaceMismatch:
         f"the vectors are of {asked.model} ({asked.fingerprint}), the store's space is {held}; "
         f"to change the model run: tailrace books migrate --to {asked.model}"
     )
+
+
+def check_analyzer(held: str, own: str) -> None:
+    """Raises AnalyzerMismatch where the store has been indexed by another analyser meanwhile."""
+    if held != own:
+        raise AnalyzerMismatch(
+            f"the store is indexed by {held} now, this process writes terms of {own}; "
+            "start it again with the store's `analyzer`"
+        )
 
 
 def check_found(batches: Sequence[Vectors], active: Space | None) -> None:

@@ -3,15 +3,17 @@
 from pathlib import Path
 
 from tailrace.stores.errors import StoreUnavailable
-from tailrace.stores.port import Analyzer, Store
+from tailrace.stores.port import Analyzer, Indexed, Store
 from tailrace.stores.sqlite import SqliteStore
 
 POSTGRES = ("postgresql://", "postgres://")
 """How the address of a database begins; any other is a file."""
 
 
-def open_store(address: str, analyzer: Analyzer, *, reindex: bool = False) -> Store:
+def open_store(address: str, analyzer: Analyzer, *, reindex: Indexed | None = None) -> Store:
     """The store at `postgresql://…`, or in the file of that name, made where it is not there yet.
+
+    With `reindex` its keyword index is made again by this analyser, whole or not at all.
 
     Raises StoreUnavailable, StoreTooNew, StoreForeign, AnalyzerMismatch.
     """

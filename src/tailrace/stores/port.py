@@ -6,7 +6,7 @@ compares vectors of two spaces. It is asked from any thread and knows no model, 
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal, Protocol
 
@@ -229,6 +229,10 @@ class StoreStats:
     detail: Mapping[str, str | int | float]
 
 
+Indexed = Callable[[int, int], object]
+"""Told while documents are indexed again: how many are done, of how many."""
+
+
 class Store(Protocol):
     """Documents, their terms and their vectors. What is written is found by the next search.
 
@@ -243,7 +247,8 @@ class Store(Protocol):
         """Insert or replace documents, each of `vectors` giving one row per document.
 
         Of one id given twice the last counts. A changed document loses its vectors of spaces that are
-        not given. Raises SpaceMismatch for vectors of a space the store does not hold, and where
+        not given. Raises AnalyzerMismatch where another process has indexed the store by another
+        analyser, SpaceMismatch for vectors of a space the store does not hold, and where
         vectors are given but none of the active space: they would not be found.
         """
 

@@ -20,6 +20,7 @@ from tailrace.stores.port import (
     Document,
     Filter,
     FloatArray,
+    Indexed,
     KeywordLeg,
     Space,
     StoredSpace,
@@ -58,7 +59,10 @@ class _Leg(Protocol):
 
 
 class PostgresStore:
-    """See the port. `pgvector` False does without the extension where the tables are made now."""
+    """See the port. With `reindex` the keyword index is made again, whole or not at all.
+
+    `pgvector` False does without the extension where the tables are made now.
+    """
 
     def __init__(
         self,
@@ -66,18 +70,22 @@ class PostgresStore:
         analyzer: Analyzer,
         *,
         schema: str = "tailrace",
-        reindex: bool = False,
+        reindex: Indexed | None = None,
         pgvector: bool = True,
     ) -> None:
         self._analyzer = analyzer
         self._database = PostgresDatabase(
-            url, schema, analyzer.fingerprint, any_analyzer=reindex, pgvector=pgvector
+            url, schema, analyzer.fingerprint, any_analyzer=reindex is not None, pgvector=pgvector
         )
         self._terms = PostgresTerms(self._database, analyzer)
         self._legs: dict[str, _Leg] = {}
         self._legs_lock = threading.Lock()
-        if reindex:
-            self._terms.reindex()
+        if reindex is not None:
+            try:
+                self._terms.reindex(reindex)
+            except BaseException:
+                self.close()
+                raise
 
     @property
     def analyzer(self) -> Analyzer:
@@ -94,6 +102,7 @@ class PostgresStore:
         """See the port."""
         batch, batches = last_of_each(documents, vectors)
         with self._database.writing() as connection:
+            self._terms.check(connection)
             numbers = [_held_number(connection, given.space) for given in batches]
             check_found(batches, _active_space(connection))
             now = _next_generation(connection)

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 from psycopg import Connection
 
+from tailrace.stores.batches import check_analyzer
 from tailrace.stores.documents import from_body
 from tailrace.stores.filters import POSTGRES, condition
-from tailrace.stores.port import FIELDS, TERMS_MAX, Analyzer, Document, Filter, KeywordLeg
+from tailrace.stores.port import FIELDS, TERMS_MAX, Analyzer, Document, Filter, Indexed, KeywordLeg
 from tailrace.stores.postgres_database import PostgresDatabase, Row
 from tailrace.stores.scoring import K1, B, field_terms, frequencies, idf, keyword_hits, rarest
 
@@ -51,15 +52,23 @@ class PostgresTerms:
                 (sign * more, key),
             )
 
-    def reindex(self) -> None:
+    def check(self, connection: Connection[Row]) -> None:
+        """Raises AnalyzerMismatch where another process has indexed the store by another analyser."""
+        query = "SELECT value FROM meta WHERE key = 'analyzer'"
+        (held,) = connection.execute(query).fetchone() or ("",)
+        check_analyzer(held, self._analyzer.fingerprint)
+
+    def reindex(self, tell: Indexed) -> None:
         """Index every document again, in one transaction."""
         with self._database.writing() as connection:
-            for row, body in connection.execute("SELECT row, body FROM documents").fetchall():
+            held = connection.execute("SELECT row, body FROM documents").fetchall()
+            for done, (row, body) in enumerate(held, 1):
                 connection.execute(
                     "UPDATE documents SET lexemes = array_to_tsvector(string_to_array(%s, ' ')), "
                     "frequencies = %s::jsonb, fields = %s, length = %s WHERE row = %s",
                     (*self.columns(from_body(body)), row),
                 )
+                tell(done, len(held))
             connection.execute("DELETE FROM terms")
             connection.execute("UPDATE meta SET value = '0' WHERE key IN ('documents', 'length')")
             rows = [row for (row,) in connection.execute("SELECT row FROM documents")]

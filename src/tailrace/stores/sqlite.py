@@ -19,6 +19,7 @@ from tailrace.stores.port import (
     Canary,
     Document,
     Filter,
+    Indexed,
     KeywordLeg,
     Space,
     StoredSpace,
@@ -38,17 +39,21 @@ LISTED = "(SELECT value FROM json_each(?))"
 
 
 class SqliteStore:
-    """See the port. `reindex` makes the keyword index again where another analyser made it."""
+    """See the port. With `reindex` the keyword index is made again, whole or not at all."""
 
-    def __init__(self, path: Path, analyzer: Analyzer, *, reindex: bool = False) -> None:
+    def __init__(self, path: Path, analyzer: Analyzer, *, reindex: Indexed | None = None) -> None:
         self._analyzer = analyzer
-        self._file = SqliteFile(path, analyzer.fingerprint, any_analyzer=reindex)
+        self._file = SqliteFile(path, analyzer.fingerprint, any_analyzer=reindex is not None)
         self._terms = SqliteTerms(self._file, analyzer)
         self._feed = SqliteFeed(self._file)
         self._legs: dict[str, MatrixLeg] = {}
         self._legs_lock = threading.Lock()
-        if reindex:
-            self._terms.reindex()
+        if reindex is not None:
+            try:
+                self._terms.reindex(reindex)
+            except BaseException:
+                self.close()
+                raise
 
     @property
     def analyzer(self) -> Analyzer:
@@ -62,6 +67,7 @@ class SqliteStore:
         batch, batches = last_of_each(documents, vectors)
         fields = [self._terms.fields(document) for document in batch]
         with self._file.writing() as connection:
+            self._terms.check(connection)
             numbers = [_space_number(connection, given.space) for given in batches]
             check_found(batches, _active_space(connection))
             generation = _next_generation(connection)

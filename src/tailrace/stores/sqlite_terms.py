@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from sqlite3 import Connection
 
+from tailrace.stores.batches import check_analyzer
 from tailrace.stores.documents import from_body
 from tailrace.stores.filters import SQLITE, condition
 from tailrace.stores.port import (
@@ -16,6 +17,7 @@ from tailrace.stores.port import (
     Analyzer,
     Document,
     Filter,
+    Indexed,
     KeywordHit,
     KeywordLeg,
 )
@@ -53,12 +55,19 @@ class SqliteTerms:
         """Take documents out of the index."""
         connection.executemany("DELETE FROM terms WHERE rowid = ?", ((row,) for row in rows))
 
-    def reindex(self) -> None:
+    def check(self, connection: Connection) -> None:
+        """Raises AnalyzerMismatch where another process has indexed the file by another analyser."""
+        held = connection.execute("SELECT value FROM meta WHERE key = 'analyzer'").fetchone()[0]
+        check_analyzer(held, self._analyzer.fingerprint)
+
+    def reindex(self, tell: Indexed) -> None:
         """Index every document again, in one transaction."""
         with self._file.writing() as connection:
             connection.execute("DELETE FROM terms")
-            for row, body in connection.execute("SELECT row, body FROM documents").fetchall():
+            held = connection.execute("SELECT row, body FROM documents").fetchall()
+            for done, (row, body) in enumerate(held, 1):
                 self.add(connection, row, self.fields(from_body(body)))
+                tell(done, len(held))
             connection.execute(
                 "UPDATE meta SET value = ? WHERE key = 'analyzer'", (self._analyzer.fingerprint,)
             )

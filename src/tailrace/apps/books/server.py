@@ -27,11 +27,11 @@ from tailrace.core.work import Run, Stamps, Work
 from tailrace.models.cores import usable_cores
 from tailrace.models.port import Progress
 from tailrace.models.threads import InferenceThreads
+from tailrace.search.analyzers import analyzer_named
 from tailrace.search.hybrid import Answer, Budget, HybridSearch, Query
 from tailrace.search.ingest import ingest
 from tailrace.search.passages import passage
 from tailrace.search.spaces import check_active
-from tailrace.search.text import Bigrams
 from tailrace.serve.doors import Door, Pipeline
 from tailrace.serve.exchange import Exchange
 from tailrace.serve.local_offers import LocalOffers
@@ -313,7 +313,7 @@ class BooksServer:
 
 def open_store(settings: BooksSettings) -> Store:
     """The store of the settings, made where there is none. Raises StoreError."""
-    return open_at(settings.store.address(), Bigrams())
+    return open_at(settings.store.address(), analyzer_named(settings.store.analyzer))
 
 
 def unfolded(stamps: Stamps, part: str, trail: Stamps) -> Stamps:

@@ -7,6 +7,7 @@ from typing import Self
 from pydantic import Field, SecretStr, model_validator
 
 from tailrace.apps.books.turn.settings import LlmSettings, TurnSettings
+from tailrace.search.analyzers import AnalyzerName
 from tailrace.search.vote import VoteRule
 from tailrace.serve.local_settings import ModelOffer, ReadySettings, RunSettings
 from tailrace.serve.settings import (
@@ -62,6 +63,8 @@ class StoreSettings(Settings):
     """The SQLite file; by default `tailrace/books.db` in the user's data folder."""
     url: SecretStr | None = None
     """A PostgreSQL database instead of the file, `postgresql://USER@HOST/NAME`; the extra `postgres`."""
+    analyzer: AnalyzerName = "bigrams"
+    """What makes terms of text: `bigrams`, or `morphemes` beside them (the extra `korean`). `tailrace books reindex` changes it."""  # noqa: E501
     catalogue: bool = True
     """Whether an empty store is filled with the catalogue that ships."""
 
