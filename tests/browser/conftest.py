@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from books_guest import BookGuest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 from review_guest import Guest
 
+from bookshops import Shop, serving_books
 from boxes import serving
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -75,3 +77,42 @@ def after_limited(browser: Browser, box_url: str) -> Iterator[tuple[Guest, list[
     lines = somebody.send()
     yield somebody, lines
     made.close()
+
+
+SHELVES = ("소설/한국", "소설/외국", "과학", "시")
+BOOKS = [
+    {"id": "a1", "title": "고래 이야기", "author": "하주", "category": "소설/한국", "year": 1999},
+    {"id": "a2", "title": "하늘 아이", "author": "나나", "category": "과학", "year": 2020},
+    {"id": "a3", "title": "<b>바다</b> & <script>", "author": "Ann Lee", "category": "시"},
+] + [
+    {
+        "id": f"b{number:02}",
+        "title": f"바다 {number}",
+        "author": "하주",
+        "category": SHELVES[number % 4],
+        "year": 1980 + number,
+        "description": "바다 사나이와 아이가 나오는 글.",
+    }
+    for number in range(24)
+]
+"""What is in the shop: enough for three pages, and a title that wants to be markup."""
+
+
+@pytest.fixture(scope="session")
+def bookshop(
+    tmp_path_factory: pytest.TempPathFactory, tiny_embedder_folder: Path
+) -> Iterator[Shop]:
+    """A book service over a tiny model, without a language model."""
+    with serving_books(
+        tmp_path_factory.mktemp("shop") / "books.db",
+        model__source=f"dir:{tiny_embedder_folder}",
+        store__catalogue=False,
+        threads=2,
+    ) as shop:
+        assert shop.ask("POST", "/api/books/documents", json={"documents": BOOKS}).is_success
+        yield shop
+
+
+@pytest.fixture
+def books(context: BrowserContext, bookshop: Shop) -> BookGuest:
+    return BookGuest(context.new_page(), bookshop.url)

@@ -5,9 +5,11 @@ from pathlib import Path
 
 from fastapi import FastAPI
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
+
+FRESH = {"Cache-Control": "no-cache"}
 
 
 def shipped(package: str, folder: str) -> Path:
@@ -21,12 +23,18 @@ def _whole(scope: Scope) -> None:
 
 
 class WholeFiles(StaticFiles):
-    """Files of a folder, sent whole or not at all."""
+    """Files of a folder, sent whole or not at all; a browser that has one asks whether it has changed."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         _whole(scope)
         await super().__call__(scope, receive, send)
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """See StaticFiles; half of a page from before an upgrade would not fit the other half."""
+        response = await super().get_response(path, scope)
+        response.headers.update(FRESH)
+        return response
 
 
 def add_swagger(app: FastAPI, path: str) -> None:
@@ -41,13 +49,22 @@ def add_swagger(app: FastAPI, path: str) -> None:
     app.mount(path, WholeFiles(directory=folder))
 
 
-def add_page(app: FastAPI, package: str, folder: str) -> None:
-    """A page at `/`, its files below /page/; the browser asks each time whether they changed."""
+def add_page(app: FastAPI, package: str, folder: str, path: str = "/") -> None:
+    """A page at `path`, its files below /page/ and those of every page below /page/shared/.
+
+    `/` leads to a page that is elsewhere. The browser asks each time whether something has changed.
+    """
     place = shipped(package, folder)
 
     async def page(request: Request) -> Response:
         _whole(request.scope)
-        return FileResponse(place / "index.html", headers={"Cache-Control": "no-cache"})
+        return FileResponse(place / "index.html", headers=FRESH)
 
-    app.add_route("/", page, methods=["GET", "HEAD"], include_in_schema=False)
+    async def there(_: Request) -> Response:
+        return RedirectResponse(path.removeprefix("/"))
+
+    app.add_route(path, page, methods=["GET", "HEAD"], include_in_schema=False)
+    if path != "/":
+        app.add_route("/", there, methods=["GET", "HEAD"], include_in_schema=False)
+    app.mount("/page/shared", WholeFiles(directory=shipped("tailrace.serve", "page")))
     app.mount("/page", WholeFiles(directory=place))

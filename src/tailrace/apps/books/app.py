@@ -13,7 +13,7 @@ from tailrace.serve.arrival import App, Arrival
 from tailrace.serve.entries import Entries
 from tailrace.serve.ops import alive, ops_routes
 from tailrace.serve.problems import http_problem, unexpected_problem
-from tailrace.serve.static import add_swagger
+from tailrace.serve.static import add_page, add_swagger
 
 
 def books_app(server: BooksServer) -> App:
@@ -38,4 +38,5 @@ def books_app(server: BooksServer) -> App:
     app.include_router(ops_routes(server.metrics, server.ready))
     app.include_router(routes.router)
     add_swagger(app, "/api/docs")
+    add_page(app, "tailrace.apps.books", "page", "/books")
     return Arrival(Entries(app, {("GET", "/livez"): alive, **routes.entries}), server.clock)

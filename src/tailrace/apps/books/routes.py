@@ -206,9 +206,8 @@ class BooksRoutes:
         lanes = {
             lane.name: {"waiting": lane.waiting, "running": lane.running} for lane in server.lanes
         }
-        return json_answer(
-            {**asdict(stats), "categories": categories, "spaces": held, "lanes": lanes}
-        )
+        made = {"categories": categories, "spaces": held, "lanes": lanes}
+        return json_answer({**asdict(stats), **made, "turn": server.desk.about()})
 
 
 def shown(document: Document) -> dict[str, Any]:

@@ -111,7 +111,9 @@ ABOUT: dict[tuple[str, str], dict[str, Any]] = {
             {"q": "비 오는 날 읽기 좋은 잔잔한 소설", "category": "소설", "size": 5},
         ),
     ),
-    ("GET", "/stats"): _entry("What the store holds: documents, coverage, categories, spaces"),
+    ("GET", "/stats"): _entry(
+        "What the store holds: documents, categories, spaces; how turns are made"
+    ),
     ("POST", "/recommend"): _entry(
         "Recommend: a turn of a conversation, as server-sent events",
         _TURN,

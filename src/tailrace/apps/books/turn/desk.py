@@ -6,6 +6,7 @@ The composition of everything in this package; knows no HTTP.
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
 
 from tailrace.apps.books.turn.generator import Generator
 from tailrace.apps.books.turn.routes import Asked, Turns
@@ -79,6 +80,15 @@ class TurnDesk:
     def lanes(self) -> list[Lane]:
         """The model's lane, where there is one."""
         return [self.chat.served.lane] if self.chat else []
+
+    def about(self) -> dict[str, Any]:
+        """What somebody who shows turns has to know: the model, its clocks, how many cards."""
+        return {
+            "model": self.model or None,
+            "local": self._local is not None,
+            "cards": self._settings.cards,
+            "clocks": self._settings.clocks.model_dump(),
+        }
 
     def begin(self, asked: Asked, caller: str) -> Turn:
         """A turn for this caller.

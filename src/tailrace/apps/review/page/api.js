@@ -1,48 +1,9 @@
 /** How the page speaks to the box: addresses, answers, problems, and the curl that does the same. */
 
-import { parseServerTiming } from "./timing.js";
-
-/** An address of the box, wherever it is mounted. */
-export const at = (path) => new URL(path, document.baseURI).href;
+import { at, JSON_HEAD } from "./shared/ask.js";
 
 /** The address that a door answers on. */
 export const doorPath = (door) => (door === "queue" ? "api/queue/jobs" : `api/${door}/predict`);
-
-const JSON_HEAD = { "content-type": "application/json" };
-
-/**
- * One request, timed by the browser's own clock from the call to the last byte of the answer.
- * @param {string} path
- * @param {any} [body] posted as JSON if given
- * @param {AbortSignal} [signal]
- */
-export async function ask(path, body, signal) {
-  const from = performance.now();
-  const answer = await fetch(at(path), {
-    method: body === undefined ? "GET" : "POST",
-    headers: body === undefined ? {} : JSON_HEAD,
-    body: body === undefined ? undefined : JSON.stringify(body),
-    cache: "no-store",
-    signal,
-  });
-  const text = await answer.text();
-  const roundTripMs = performance.now() - from;
-  let json = null;
-  try { json = JSON.parse(text); } catch { /* not JSON: a proxy's page, shown by its status */ }
-  const head = answer.headers;
-  const numeric = (name) => (head.get(name) === null ? null : Number(head.get(name)));
-  return {
-    status: answer.status,
-    roundTripMs,
-    body: json,
-    timing: parseServerTiming(head.get("server-timing")),
-    cache: head.get("x-cache"),
-    batchSize: numeric("x-batch-size"),
-    retryAfterS: numeric("retry-after"),
-    retryAfterMs: numeric("retry-after-ms"),
-    location: head.get("location"),
-  };
-}
 
 /**
  * Fire a whole crowd from inside the box and read one line per finished request.

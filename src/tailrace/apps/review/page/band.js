@@ -4,11 +4,11 @@
  * thin line, so that nothing hangs on colour.
  */
 
-import { el, setText, setVars } from "./dom.js";
-import { duration } from "./format.js";
-import { t } from "./i18n.js";
+import { el, setText, setVars } from "./shared/dom.js";
+import { duration } from "./shared/format.js";
+import { t } from "./shared/i18n.js";
 import { endOf, fateOf, SIGN, state } from "./state.js";
-import { pieces } from "./timing.js";
+import { pieces } from "./shared/timing.js";
 
 const percent = (part, scale) => `${((part / scale) * 100).toFixed(4)}%`;
 

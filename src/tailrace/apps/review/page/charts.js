@@ -4,9 +4,9 @@
  */
 
 /* global uPlot */
-import { $, setText } from "./dom.js";
-import { bytes, count } from "./format.js";
-import { t } from "./i18n.js";
+import { $, setText } from "./shared/dom.js";
+import { bytes, count } from "./shared/format.js";
+import { t } from "./shared/i18n.js";
 import { on, state } from "./state.js";
 
 const WINDOW_S = 90;

@@ -1,8 +1,8 @@
 /** The four doors side by side, in numbers, for the crowd on the page. */
 
-import { $, el, setText } from "./dom.js";
-import { bytes, count, duration } from "./format.js";
-import { t } from "./i18n.js";
+import { $, el, setText } from "./shared/dom.js";
+import { bytes, count, duration } from "./shared/format.js";
+import { t } from "./shared/i18n.js";
 import { DOORS, on, SIGN, state } from "./state.js";
 import { summarise } from "./summary.js";
 

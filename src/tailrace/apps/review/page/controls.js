@@ -1,12 +1,12 @@
 /** The controls: how many come, with which reviews, and sending them. */
 
-import { $, setText } from "./dom.js";
+import { $, setText } from "./shared/dom.js";
 import { csv, download, json } from "./export.js";
-import { copy } from "./copy.js";
+import { copy } from "./shared/copy.js";
 import { guests, MOST, replay, send, stop } from "./crowd.js";
-import { count, seconds } from "./format.js";
-import { t } from "./i18n.js";
-import { say } from "./announce.js";
+import { count, seconds } from "./shared/format.js";
+import { t } from "./shared/i18n.js";
+import { say } from "./shared/announce.js";
 import { busy, on, size, state, tell } from "./state.js";
 import { drawLane } from "./lane.js";
 import { summarise } from "./summary.js";

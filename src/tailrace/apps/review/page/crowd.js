@@ -6,9 +6,10 @@
  * their round trips would be its own invention, so a crowd is fired and timed inside the box.
  */
 
-import { ask, doorPath, fireCrowd } from "./api.js";
+import { doorPath, fireCrowd } from "./api.js";
+import { ask } from "./shared/ask.js";
 import { choose, fromTyped } from "./reviews.js";
-import { parseServerTiming } from "./timing.js";
+import { parseServerTiming } from "./shared/timing.js";
 import { DOORS, newRow, size, state, tell } from "./state.js";
 
 export const MOST = 60;

@@ -1,10 +1,10 @@
 /** The detail of one request: all topics with their scores, every part of its time, the curl that repeats it. */
 
 import { curlOf, curlOfTicket } from "./api.js";
-import { copy } from "./copy.js";
-import { el, setVars } from "./dom.js";
-import { duration, score } from "./format.js";
-import { knows, t } from "./i18n.js";
+import { copy } from "./shared/copy.js";
+import { el, setVars } from "./shared/dom.js";
+import { duration, score } from "./shared/format.js";
+import { knows, t } from "./shared/i18n.js";
 import { SIGN, state, topicsOf } from "./state.js";
 import { topicName } from "./topics.js";
 

@@ -4,9 +4,9 @@
  */
 
 import { doorPath } from "./api.js";
-import { $, el, setText, svg } from "./dom.js";
-import { duration } from "./format.js";
-import { t } from "./i18n.js";
+import { $, el, setText, svg } from "./shared/dom.js";
+import { duration } from "./shared/format.js";
+import { t } from "./shared/i18n.js";
 import { busy, DOORS, endOf, fateOf, on, SIGN, state, tell } from "./state.js";
 import { steps, summarise } from "./summary.js";
 import { verdict } from "./verdict.js";

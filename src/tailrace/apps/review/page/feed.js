@@ -3,7 +3,7 @@
  * (each poll after the last has come back) where the stream does not get through.
  */
 
-import { ask, at } from "./api.js";
+import { ask, at } from "./shared/ask.js";
 import { state, tell } from "./state.js";
 
 const POLL_MS = 1000;

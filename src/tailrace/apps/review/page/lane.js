@@ -1,8 +1,8 @@
 /** The lane as places: who is inside the model, who stands in line, which seats are free. */
 
-import { $, el, setText } from "./dom.js";
-import { bytes, count, duration } from "./format.js";
-import { knows, t } from "./i18n.js";
+import { $, el, setText } from "./shared/dom.js";
+import { bytes, count, duration } from "./shared/format.js";
+import { knows, t } from "./shared/i18n.js";
 import { DOORS, on, SIGN, state } from "./state.js";
 
 const MOST_PLACES = 24;

@@ -1,8 +1,8 @@
 /** Which model runs, by name and fingerprint, and what its scores mean. */
 
-import { $, el, setText } from "./dom.js";
-import { bytes, score } from "./format.js";
-import { knows, t } from "./i18n.js";
+import { $, el, setText } from "./shared/dom.js";
+import { bytes, score } from "./shared/format.js";
+import { knows, t } from "./shared/i18n.js";
 import { on, state } from "./state.js";
 
 export function startModel() {

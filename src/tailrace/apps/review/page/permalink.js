@@ -1,6 +1,6 @@
 /** The address of a crowd: door, how many, which seed, which language. Typed reviews stay on the page. */
 
-import { language, onLanguage } from "./i18n.js";
+import { language, onLanguage } from "./shared/i18n.js";
 import { DOORS, on, state } from "./state.js";
 
 export function readLink() {

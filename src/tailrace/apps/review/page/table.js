@@ -5,12 +5,12 @@
 
 import { curlOf } from "./api.js";
 import { drawBand, drawGhosts, makeTrack } from "./band.js";
-import { copy } from "./copy.js";
+import { copy } from "./shared/copy.js";
 import { guests } from "./crowd.js";
 import { makeDetail } from "./detail.js";
-import { $, el, setText, setVars } from "./dom.js";
-import { count, mark, ms, score } from "./format.js";
-import { t } from "./i18n.js";
+import { $, el, setText, setVars } from "./shared/dom.js";
+import { count, mark, ms, score } from "./shared/format.js";
+import { t } from "./shared/i18n.js";
 import { DOORS, endOf, fateOf, inferOf, newRow, on, state, tell, topicsOf, waitOf } from "./state.js";
 import { topicName } from "./topics.js";
 

@@ -3,8 +3,8 @@
  * words themselves are in i18n/.
  */
 
-import { bytes, count, duration, ratio } from "./format.js";
-import { t } from "./i18n.js";
+import { bytes, count, duration, ratio } from "./shared/format.js";
+import { t } from "./shared/i18n.js";
 import { state } from "./state.js";
 import { summarise } from "./summary.js";
 

@@ -12,8 +12,15 @@ const listeners = new Set();
 
 export const language = () => current;
 
-/** @param {string} [wanted] the language that the address names, before what is stored or preferred */
-export async function startLanguage(wanted) {
+/** Where words are: those of every page, then the page's own. */
+const places = [import.meta.url];
+
+/**
+ * @param {string} page  the page's own script, beside whose folder i18n its words are
+ * @param {string} [wanted]  the language that the address names, before what is stored or preferred
+ */
+export async function startLanguage(page, wanted) {
+  places[1] = page;
   const stored = read();
   const preferred = (navigator.languages || [navigator.language]).map((l) => l.slice(0, 2));
   const choice = [wanted, stored, ...preferred].find((l) => LANGUAGES.includes(l));
@@ -23,8 +30,8 @@ export async function startLanguage(wanted) {
 /** Load the words of one language and put them on the page. */
 export async function setLanguage(lang) {
   if (!books[lang]) {
-    const answer = await fetch(new URL(`i18n/${lang}.json`, import.meta.url));
-    books[lang] = await answer.json();
+    const answers = await Promise.all(places.map((place) => fetch(new URL(`i18n/${lang}.json`, place))));
+    books[lang] = Object.assign({}, ...(await Promise.all(answers.map((answer) => answer.json()))));
   }
   current = lang;
   try { localStorage.setItem("tailrace.lang", lang); } catch { /* private mode: not stored */ }
