@@ -54,6 +54,9 @@ class Quiet:
     def mark(self, part: str) -> None:
         """Take the mark and do nothing."""
 
+    def begin(self, part: str) -> None:
+        """Take note and do nothing."""
+
     def wanted(self, index: int) -> bool:
         """Say yes."""
         del index

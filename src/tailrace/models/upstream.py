@@ -22,6 +22,7 @@ from tailrace.models.errors import ModelUnavailable
 from tailrace.models.stages import Stages, Timeouts
 from tailrace.models.upstream_errors import (
     UpstreamBusy,
+    UpstreamDenied,
     UpstreamFailed,
     UpstreamRefused,
 )
@@ -168,7 +169,7 @@ class Upstream:
             return UpstreamBusy(f"The upstream refused ({status}).{words}", pause_s=pause_s)
         if status in {401, 403}:
             # What it says may repeat parts of the key.
-            return UpstreamFailed(f"The upstream does not accept our key ({status}).")
+            return UpstreamDenied(f"The upstream does not accept our key ({status}).")
         if status in UNUSABLE:
             return UpstreamRefused(f"The upstream cannot use the request ({status}).{words}")
         return UpstreamFailed(f"The upstream answered with status {status}.{words}")

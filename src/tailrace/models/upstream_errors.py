@@ -10,6 +10,10 @@ class UpstreamFailed(ModelError):
     whole = True
 
 
+class UpstreamDenied(UpstreamFailed):
+    """The upstream does not accept our key; asking again changes nothing."""
+
+
 class UpstreamTimeout(ModelError):
     """The upstream took too long; `stage` is the part in which it did."""
 
