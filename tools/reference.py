@@ -256,6 +256,9 @@ BOUNDING_CONSTANTS = (
     ("tailrace.cli.books_ingest", "SHOWN_MAX", "bad rows told on the terminal"),
     ("tailrace.search.rows", "LIST_ITEMS_MAX", "keywords or aliases of one document"),
     ("tailrace.stores.port", "TERMS_MAX", "terms of one search query that are looked up"),
+    ("tailrace.stores.port", "MATCHED_MAX", "best keyword hits that tell which terms stand where"),
+    ("tailrace.stores.port", "SPACES_REMEMBERED", "spaces whose fingerprints are kept in mind"),
+    ("tailrace.stores.feed", "IDS_KEPT_MAX", "ids of documents kept in mind by the vector leg"),
     ("tailrace.stores.batches", "ID_CHARS_MAX", "characters of a document's id"),
     ("tailrace.stores.batches", "FIELD_CHARS_MAX", "characters of one field of a document"),
     (

@@ -15,7 +15,7 @@ from tailrace.stores.errors import (
     UnknownDocument,
     UnknownSpace,
 )
-from tailrace.stores.port import Canary, Document, Filter, Space, Store, Vectors
+from tailrace.stores.port import MATCHED_MAX, Canary, Document, Filter, Space, Store, Vectors
 
 DIM = 8
 SPACE = Space("tiny-a", "f00d", "float32", "query: ", "passage: ", "mean", True, DIM, "words-1")
@@ -200,6 +200,22 @@ def test_a_hit_says_which_terms_stand_where(store: Store) -> None:
     assert hit.matched["title"] == {"데미", "미안"}
     assert hit.matched["author"] == {"헤세"}
     assert hit.coverage(terms) == pytest.approx(3 / 4)
+
+
+def test_only_the_best_hits_say_which_terms_stand_where(store: Store) -> None:
+    store.upsert([book(f"{n:03}") for n in range(MATCHED_MAX + 1)])
+    hits = store.keyword(["왕자"], MATCHED_MAX + 1).hits
+    assert hits[MATCHED_MAX - 1].matched["title"] == {"왕자"}
+    assert hits[MATCHED_MAX].matched == {}
+    assert hits[MATCHED_MAX].coverage(["왕자"]) == 0
+
+
+def test_an_id_that_was_found_before_is_not_found_once_it_is_gone(store: Store) -> None:
+    store.upsert([book("a"), book("b")], given(unit(1), unit(1, 0.1)))
+    assert near(store, 1) == ["a", "b"]
+    store.delete(["a"])
+    store.upsert([book("c")], given(unit(1)))
+    assert near(store, 1) == ["c", "b"]
 
 
 def test_what_another_process_wrote_is_found(store: Store, opened: Callable[[], Store]) -> None:

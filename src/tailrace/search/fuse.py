@@ -42,16 +42,19 @@ def fuse(
     words: Mapping[str, Hit] = {hit.id: hit for hit in keyword}
     near: Mapping[str, Hit] = {hit.id: hit for hit in vector}
     lines = []
-    for id_ in words.keys() | near.keys():
-        pair = (words.get(id_), near.get(id_))
-        score = sum(
-            weight / (k + hit.rank)
-            for weight, hit in zip((weights.keyword, weights.vector), pair, strict=True)
-            if hit is not None
-        )
-        best = min(hit.rank for hit in pair if hit is not None)
-        lines.append((-score, best, id_, pair))
-    lines.sort(key=lambda line: line[:3])
+    for hit in keyword:
+        score, best = weights.keyword / (k + hit.rank), hit.rank
+        if (other := near.get(hit.id)) is not None:
+            score += weights.vector / (k + other.rank)
+            best = min(best, other.rank)
+        lines.append((-score, best, hit.id))
+    lines += [
+        (-weights.vector / (k + hit.rank), hit.rank, hit.id)
+        for hit in vector
+        if hit.id not in words
+    ]
+    lines.sort()
     return [
-        Fused(id_, rank, -negative, *pair) for rank, (negative, _, id_, pair) in enumerate(lines, 1)
+        Fused(id_, rank, -negative, words.get(id_), near.get(id_))
+        for rank, (negative, _, id_) in enumerate(lines, 1)
     ]

@@ -6,7 +6,7 @@ is the keyword leg's alone, and says so; never is another model asked. Knows no 
 
 import asyncio
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, Protocol
@@ -23,6 +23,9 @@ Mode = Literal["hybrid", "keyword", "vector"]
 
 WINDOW = 200
 """Documents that each leg gives, for every page of a query alike: so pages neither repeat nor leave gaps."""
+
+HEAD_START_S = 0.001
+"""How long the keyword leg waits for the embedding to begin: it would hold the interpreter meanwhile."""
 
 
 class UnknownCategory(InputError):
@@ -121,35 +124,31 @@ class HybridSearch:
             StoreError: the store does not answer.
 
         """
-        loop = asyncio.get_running_loop()
         trail = Stamps(self._clock.now())
         terms = self.store.analyzer.query_terms(query.text)
-        if query.mode == "vector":
-            words: asyncio.Future[KeywordLeg] | None = None
-        else:
-            words = loop.run_in_executor(
-                self._threads, self.store.keyword, terms, WINDOW, query.where
-            )
         reasons: list[str] = []
-        near: VectorLeg | None = None
+        words: Future[KeywordLeg] | None = None
+        embedding: asyncio.Task[Vectors | None] | None = None
+        vectors: Vectors | None = None
         try:
             if query.mode != "keyword":
-                near = await self._near(query, trail, reasons)
-            leg = NO_WORDS if words is None else await words
+                embedding = asyncio.create_task(self._embedded(query, trail, reasons))
+                await asyncio.wait([embedding], timeout=HEAD_START_S)
+            if query.mode != "vector":
+                words = self._threads.submit(self.store.keyword, terms, WINDOW, query.where)
+            if embedding is not None:
+                vectors = await embedding
+            return await asyncio.get_running_loop().run_in_executor(
+                self._threads, self._finish, query, terms, words, vectors, reasons, trail
+            )
         except BaseException:
-            if words is not None:
-                words.cancel()
+            for under_way in (embedding, words):
+                if under_way is not None:
+                    under_way.cancel()
             raise
-        trail.close("keyword", self._clock.now())
-        answer = await loop.run_in_executor(
-            self._threads, self._page, query, terms, leg, near, reasons, trail
-        )
-        trail.close("fuse", self._clock.now())
-        return answer
 
-    async def _near(self, query: Query, trail: Stamps, reasons: list[str]) -> VectorLeg | None:
-        """The vector leg; without a vector, or with one of another space, the reason is noted."""
-        loop = asyncio.get_running_loop()
+    async def _embedded(self, query: Query, trail: Stamps, reasons: list[str]) -> Vectors | None:
+        """The query's vector; where it does not come in time the reason is noted."""
         deadline = self._clock.now() + self.budget.embed_s
         try:
             vectors, parts = await self._embedder.query(query.text, deadline)
@@ -162,16 +161,37 @@ class HybridSearch:
         for part, seconds in parts.items():
             trail.close(part, trail.last + seconds)
         trail.close("embed-wait", self._clock.now())
+        return vectors
+
+    def _finish(
+        self,
+        query: Query,
+        terms: list[str],
+        words: Future[KeywordLeg] | None,
+        vectors: Vectors | None,
+        reasons: list[str],
+        trail: Stamps,
+    ) -> Answer:
+        """The vector leg, and the page; on one of the threads.
+
+        Waiting for `words` there is safe: the threads take their work in order, so it has begun.
+        """
+        near = None if vectors is None else self._near(query, vectors, reasons)
+        if vectors is not None:
+            trail.close("vector", self._clock.now())
+        leg = NO_WORDS if words is None else words.result()
+        trail.close("keyword", self._clock.now())
+        answer = self._page(query, terms, leg, near, reasons, trail)
+        trail.close("fuse", self._clock.now())
+        return answer
+
+    def _near(self, query: Query, vectors: Vectors, reasons: list[str]) -> VectorLeg | None:
+        """The vector leg; where the vector is of another space the reason is noted."""
         try:
-            legs = await loop.run_in_executor(
-                self._threads, self._near_in, vectors, WINDOW, query.where
-            )
+            return self._near_in(vectors, WINDOW, query.where)[0]
         except SpaceMismatch as error:
             self._without(error, reasons, query)
             return None
-        finally:
-            trail.close("vector", self._clock.now())
-        return legs[0]
 
     def _without(self, error: TailraceError, reasons: list[str], query: Query) -> None:
         if query.mode == "vector":

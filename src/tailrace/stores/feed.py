@@ -20,6 +20,9 @@ WASTE_MIN = 4096
 WASTE_SHARE = 0.25
 """And the share of all vectors, before the matrix is tidied."""
 
+IDS_KEPT_MAX = 100_000
+"""Ids of documents kept in mind by their rows."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
@@ -75,6 +78,7 @@ class MatrixLeg:
         self._lock = threading.Lock()
         self._matrix = Matrix(space.dimension)
         self._generation = -1
+        self._known: dict[int, str] = {}
         self.comparisons = 0
 
     def refresh(self) -> None:
@@ -110,9 +114,20 @@ class MatrixLeg:
         wanted = limit + (without is not None)
         found, compared, exact = scan(self._matrix.view, queries, wanted, allowed)
         self.comparisons += compared
-        ids = self._feed.ids(sorted({c.row for line in found for c in line} - {without}))
+        ids = self._ids({c.row for line in found for c in line if c.row != without})
         self_fits = without is not None and (allowed is None or bool(np.isin(without, allowed)))
         return [self._leg(line, ids, limit, where, int(self_fits), exact) for line in found]
+
+    def _ids(self, rows: set[int]) -> Mapping[int, str]:
+        """The ids of rows, and perhaps of others; a row's id never changes, so the table is asked once."""
+        known = self._known
+        new = rows.difference(known)
+        if len(known) + len(new) > IDS_KEPT_MAX:
+            known, new = {}, rows
+            self._known = known
+        if new:
+            known.update(self._feed.ids(sorted(new)))
+        return known
 
     def vector(self, row: int) -> FloatArray | None:
         """The vector of a document's row."""

@@ -6,6 +6,7 @@ what is put or dropped afterwards makes a new one. Knows no table: who owns it f
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +24,7 @@ SCORE_STEP = 1e-6
 """Scores closer than this are equal: the same vector may differ in its last bits from place to place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A row and its score, rounded to SCORE_STEP."""
 
     row: int
@@ -185,8 +185,6 @@ def best(scores: FloatArray, rows: RowArray, limit: int) -> list[Candidate]:
         chosen = np.flatnonzero((scores >= bound) & (scores > -np.inf))
     else:
         chosen = np.flatnonzero(scores > -np.inf)
-    found = [
-        Candidate(row, round(score, 6))
-        for row, score in zip(rows[chosen].tolist(), scores[chosen].tolist(), strict=True)
-    ]
-    return sorted(found, key=lambda candidate: -candidate.score)
+    near = np.round(scores[chosen].astype(np.float64), 6)
+    order = np.argsort(-near, kind="stable")
+    return list(map(Candidate, rows[chosen][order].tolist(), near[order].tolist()))

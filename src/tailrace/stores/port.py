@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Literal, Protocol
 
 import numpy as np
@@ -32,6 +33,12 @@ FIELD_WEIGHTS: Mapping[str, float] = {
 
 TERMS_MAX = 64
 """Terms of one query that are looked up; an analyser gives no more."""
+
+MATCHED_MAX = 50
+"""Hits of the keyword leg, from the best on, that tell which terms stand where."""
+
+SPACES_REMEMBERED = 64
+"""Spaces whose fingerprints are kept in mind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +113,13 @@ class Space:
     @property
     def fingerprint(self) -> str:
         """Sixteen hexadecimal digits that stand for all of it."""
-        body = json.dumps(asdict(self), ensure_ascii=True, sort_keys=True)
-        return hashlib.blake2b(body.encode(), digest_size=8).hexdigest()
+        return _fingerprint(self)
+
+
+@lru_cache(SPACES_REMEMBERED)
+def _fingerprint(space: Space) -> str:
+    body = json.dumps(asdict(space), ensure_ascii=True, sort_keys=True)
+    return hashlib.blake2b(body.encode(), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,7 +181,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class KeywordHit(Hit):
-    """A document of the keyword leg, with the query's terms that each field holds."""
+    """A document of the keyword leg, with the query's terms that each field holds.
+
+    They are looked up for the best MATCHED_MAX; of a later hit `matched` is empty.
+    """
 
     matched: Mapping[str, frozenset[str]] = field(default_factory=dict)
 

@@ -13,7 +13,16 @@ from psycopg import Connection
 from tailrace.stores.batches import check_analyzer
 from tailrace.stores.documents import from_body
 from tailrace.stores.filters import POSTGRES, condition
-from tailrace.stores.port import FIELDS, TERMS_MAX, Analyzer, Document, Filter, Indexed, KeywordLeg
+from tailrace.stores.port import (
+    FIELDS,
+    MATCHED_MAX,
+    TERMS_MAX,
+    Analyzer,
+    Document,
+    Filter,
+    Indexed,
+    KeywordLeg,
+)
 from tailrace.stores.postgres_database import PostgresDatabase, Row
 from tailrace.stores.scoring import K1, B, field_terms, frequencies, idf, keyword_hits, rarest
 
@@ -88,7 +97,7 @@ class PostgresTerms:
             best = []
             if choosing and limit > 0:
                 best = self._best(connection, choosing, counts, limit, where)
-            held = _fields(connection, [row for row, _, _ in best])
+            held = _fields(connection, [row for row, _, _ in best[:MATCHED_MAX]])
         hits = keyword_hits(best, held, list(counts))
         return KeywordLeg(
             hits, {term: counts[term] for term in wanted}, exact=len(choosing) == len(counts)

@@ -259,11 +259,11 @@ class SqliteStore:
         self._file.close()
 
     def _leg(self, space: Space, *, backfilling: bool) -> MatrixLeg:
+        query = "SELECT state FROM spaces WHERE fingerprint = ?"
         with self._file.reading() as connection:
-            active = _active_space(connection)
-            known = _known_number(connection, space) is not None
-        if space != active and not (backfilling and known):
-            raise mismatch(space, active)
+            held = connection.execute(query, (space.fingerprint,)).fetchone()
+            if held is None or (held[0] != "active" and not backfilling):
+                raise mismatch(space, _active_space(connection))
         with self._legs_lock:
             return self._legs.setdefault(space.fingerprint, MatrixLeg(space, self._feed))
 

@@ -13,6 +13,7 @@ from tailrace.stores.filters import SQLITE, condition
 from tailrace.stores.port import (
     FIELD_WEIGHTS,
     FIELDS,
+    MATCHED_MAX,
     TERMS_MAX,
     Analyzer,
     Document,
@@ -116,6 +117,6 @@ def _hits(
 ) -> tuple[KeywordHit, ...]:
     columns = ", ".join(FIELDS)
     query = f"SELECT rowid, {columns} FROM terms WHERE rowid IN (SELECT value FROM json_each(?))"
-    rows = json.dumps([row for row, _, _ in best])
+    rows = json.dumps([row for row, _, _ in best[:MATCHED_MAX]])
     held = {row: fields for row, *fields in connection.execute(query, (rows,))}
     return keyword_hits(best, held, terms)

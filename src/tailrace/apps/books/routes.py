@@ -134,7 +134,7 @@ class BooksRoutes:
                 "id": hit.id,
                 "rank": hit.rank,
                 "score": hit.score,
-                "document": shown(documents[hit.id]),
+                "document": documents[hit.id],
             }
             for hit in leg.hits
             if hit.id in documents
@@ -151,7 +151,7 @@ class BooksRoutes:
         exchange.stamps.close("fetch", exchange.clock.now())
         if not held:
             raise UnknownDocument(f"There is no document {id_!r}.")
-        return json_answer(shown(held[0]))
+        return json_answer(held[0])
 
     async def _put(self, exchange: Exchange) -> HttpAnswer:
         with exchange.part("parse"):
@@ -162,7 +162,7 @@ class BooksRoutes:
             document = document_of({**body, "id": id_})
         made = await self._server.put([document])
         exchange.stamps.close("upsert", exchange.clock.now())
-        return json_answer(shown(document), 201 if made.inserted else 200)
+        return json_answer(document, 201 if made.inserted else 200)
 
     async def _put_many(self, exchange: Exchange) -> HttpAnswer:
         with exchange.part("parse"):
@@ -210,11 +210,6 @@ class BooksRoutes:
         return json_answer({**asdict(stats), **made, "turn": server.desk.about()})
 
 
-def shown(document: Document) -> dict[str, Any]:
-    """A document as answers carry it."""
-    return asdict(document)
-
-
 def _page(query: Query, found: Answer, fusion: dict[str, Any]) -> dict[str, Any]:
     first = (query.page - 1) * query.size
     more = first + query.size < found.total
@@ -241,7 +236,7 @@ def _hit(fused: Fused, document: Document) -> dict[str, Any]:
         "score": fused.score,
         "keyword": _leg(fused.keyword),
         "vector": _leg(fused.vector),
-        "document": shown(document),
+        "document": document,
     }
 
 
