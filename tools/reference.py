@@ -252,6 +252,24 @@ BOUNDING_CONSTANTS = (
         "TRIES",
         "tries of one call, the second only before the first piece",
     ),
+    ("tailrace.models.picture", "SIDE_MAX", "pixels of a cover's longer side that are looked at"),
+    ("tailrace.models.picture", "ASPECT_MAX", "times its width that a cover may be long"),
+    ("tailrace.models.text_boxes", "LINES_MAX", "lines of a cover that are read"),
+    ("tailrace.models.tesseract", "SAID_CHARS_MAX", "characters of tesseract's words in an error"),
+    ("tailrace.apps.books.cover.match", "WORDS_MAX", "words of a cover that are looked up"),
+    ("tailrace.apps.books.cover.match", "SPAN_MAX", "words of a title on a cover"),
+    (
+        "tailrace.apps.books.cover.match",
+        "CANDIDATES_MAX",
+        "books that one line of a cover proposes",
+    ),
+    ("tailrace.apps.books.cover.match", "NEAR_MAX", "books told where no book is meant for sure"),
+    ("tailrace.apps.books.cover.vlm", "TOKENS_MAX", "tokens of a model's answer about a cover"),
+    (
+        "tailrace.apps.books.cover.vlm",
+        "TEXT_CHARS_MAX",
+        "characters of one field of it that are looked at",
+    ),
     ("tailrace.cli.probe_report", "NOTES_MAX", "different errors that a probe spells out"),
     ("tailrace.cli.books_ingest", "SHOWN_MAX", "bad rows told on the terminal"),
     ("tailrace.search.rows", "LIST_ITEMS_MAX", "keywords or aliases of one document"),
@@ -524,7 +542,7 @@ def book_service() -> list[str]:
         *setting_rows(BooksSettings),
         *table_sections(BooksSettings),
         "",
-        "`model.door` and `search.door` are as the doors of the review box.",
+        "`model.door`, `search.door` and `cover.door` are as the doors of the review box.",
     ]
 
 

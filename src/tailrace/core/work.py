@@ -52,6 +52,19 @@ class Stamps:
         return dict(self._parts)
 
 
+def unfolded(stamps: Stamps, part: str, trail: Stamps) -> Stamps:
+    """The chain with `part` taken apart as `trail` says; what it does not know of is `handover`."""
+    made = Stamps(stamps.start)
+    for name, seconds in stamps.parts().items():
+        ends = made.last + seconds
+        if name == part:
+            made.follow(trail)
+            made.close("handover", ends)
+        else:
+            made.close(name, ends)
+    return made
+
+
 @dataclass(slots=True, eq=False)
 class Work:
     """What a caller wants done: the payload, what it costs, and until when an answer is of use."""

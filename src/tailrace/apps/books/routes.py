@@ -12,6 +12,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tailrace.apps.books.cover.routes import Covers
 from tailrace.apps.books.schemas import ABOUT, FILTERS
 from tailrace.apps.books.server import BooksServer
 from tailrace.core.errors import InputError
@@ -45,6 +46,7 @@ class BooksRoutes:
         self._add("POST", "/search", self._search)
         self._add("GET", "/stats", self._stats)
         self._add("POST", "/recommend", server.desk.turns.endpoint)
+        self._add("POST", "/cover", Covers(server.covers).endpoint)
         self._add("POST", "/documents", self._put_many)
         self._add("GET", "/{id}", self._get)
         self._add("PUT", "/{id}", self._put)

@@ -101,6 +101,72 @@ _CONVERSATION = {
     },
 }
 
+_COVER = (
+    "The body is the picture itself. `found` says how its book was found: `ocr` (read here), `vlm` (by the "
+    "model elsewhere that `cover.vlm` names), or `needs_input` (a person must say; `near` holds what came "
+    "near, `why` is `no-text`, `no-match` or `ambiguous`). `books` holds the editions of the one work that "
+    "is meant. A reading counts by how it fits the catalogue, never by an engine's confidence. `degraded` "
+    "says what was left out, such as `vlm-capped`; `tokens` what the model elsewhere cost. No picture is "
+    "kept or logged."
+)
+_MATCH = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "score": {"type": "number"},
+        "title": {"type": "number", "description": "how like the title was read, 0 to 1"},
+        "author": {"type": "number", "description": "how like the author was read, 0 to 1"},
+        "document": _DOCUMENT,
+    },
+}
+_COVER_ANSWER = {
+    "type": "object",
+    "properties": {
+        "found": {"enum": ["ocr", "vlm", "needs_input"]},
+        "why": {"enum": ["", "no-text", "no-match", "ambiguous"]},
+        "degraded": {"type": "array", "items": {"type": "string"}},
+        "books": {"type": "array", "items": _MATCH},
+        "near": {"type": "array", "items": _MATCH},
+        "read": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"by": {"enum": ["ocr", "vlm"]}, "text": {"type": "string"}},
+            },
+        },
+        "picture": {
+            "type": "object",
+            "properties": {
+                "format": {"enum": ["jpeg", "png", "webp"]},
+                "width": {"type": "integer"},
+                "height": {"type": "integer"},
+                "turned": {"enum": [0, 90, 180, 270], "description": "degrees, clockwise"},
+            },
+        },
+        "tokens": {
+            "type": "object",
+            "properties": {
+                name: {"type": "integer"} for name in ("calls", "prompt", "completion", "reasoning")
+            },
+        },
+    },
+}
+_PICTURES = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            kind: {"schema": {"type": "string", "format": "binary"}}
+            for kind in ("image/jpeg", "image/png", "image/webp")
+        },
+    },
+    "responses": {
+        "200": {
+            "description": "what became of the cover",
+            "content": {"application/json": {"schema": _COVER_ANSWER}},
+        }
+    },
+}
+
 ABOUT: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/search"): _entry("Search", _HOW, parameters=_query(_SEARCH, "q")),
     ("POST", "/search"): _entry(
@@ -122,6 +188,7 @@ ABOUT: dict[tuple[str, str], dict[str, Any]] = {
             {"messages": [{"role": "user", "content": "비 오는 날 읽을 잔잔한 소설 추천해 줘"}]},
         ),
     ),
+    ("POST", "/cover"): _entry("The book of a cover, by its picture", _COVER, **_PICTURES),
     ("POST", "/documents"): _entry(
         "Write documents: all or none; those that are there as they are cost nothing",
         **_body(

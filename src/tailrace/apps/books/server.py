@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import Any, TypeVar
 
 from tailrace.apps.books.catalogue import shipped_documents
+from tailrace.apps.books.cover.desk import COVER, CoverDesk
 from tailrace.apps.books.embedding import LaneEmbedder
 from tailrace.apps.books.settings import BooksSettings
 from tailrace.apps.books.turn.desk import TurnDesk
@@ -23,7 +24,7 @@ from tailrace.core.errors import TailraceError
 from tailrace.core.estimate import ServiceTime
 from tailrace.core.events import Event, Events, Settled
 from tailrace.core.lane import Lane
-from tailrace.core.work import Run, Stamps, Work
+from tailrace.core.work import Run, Stamps, Work, unfolded
 from tailrace.models.cores import usable_cores
 from tailrace.models.port import Progress
 from tailrace.models.threads import InferenceThreads
@@ -85,7 +86,7 @@ class BooksServer:
         empty = self.store.stats().documents == 0
         if settings.store.catalogue and empty and self.mismatch() is None:
             self._fill(progress)
-        self.metrics = Metrics("books", [settings.model.name, SEARCH])
+        self.metrics = Metrics("books", [settings.model.name, SEARCH, COVER])
         self.degraded = self.metrics.counter(
             "degraded", "Searches answered by the keyword leg alone", "reason"
         )
@@ -109,6 +110,7 @@ class BooksServer:
             self.categories,
             body_max_bytes=settings.server.body_max_bytes,
         )
+        self.covers = CoverDesk(settings.cover, self.local.around, self.store)
         self._listen()
 
     def _take_space(self) -> None:
@@ -255,12 +257,13 @@ class BooksServer:
 
     @property
     def lanes(self) -> list[Lane]:
-        """The search lane, then the model's."""
-        return [self.lane, *self.local.lanes, *self.desk.lanes]
+        """The search lane, then the models' and the reader's."""
+        return [self.lane, *self.local.lanes, *self.desk.lanes, *self.covers.lanes]
 
     def _listen(self) -> None:
         self.events.subscribe(self.metrics)
         self.desk.count(self.metrics)
+        self.covers.count(self.metrics)
         self.events.subscribe(self._notice)
         self.metrics.gauge(
             "waiting",
@@ -281,9 +284,10 @@ class BooksServer:
 
     @property
     def doors(self) -> dict[str, Door]:
-        """Every door by its name: the searches', the embedder's, the language model's."""
+        """Every door by its name: the searches', the embedder's, the language model's, the covers'."""
         chat = [self.desk.chat.served.door] if self.desk.chat else []
-        return {door.name: door for door in (self.door, self.served.served.door, *chat)}
+        own = (self.door, self.served.served.door, *chat, *self.covers.doors)
+        return {door.name: door for door in own}
 
     def ready(self) -> tuple[bool, str]:
         """Whether searches are taken in. A model that is down degrades them; it does not end them."""
@@ -295,7 +299,7 @@ class BooksServer:
     async def running(self) -> AsyncIterator[None]:
         """Keep the language model alive; on leaving, finish what was taken in."""
         try:
-            async with self.desk.running():
+            async with self.desk.running(), self.covers.running():
                 yield
                 for lane in self.lanes:
                     await lane.drain(self.settings.server.drain_grace_s)
@@ -306,6 +310,7 @@ class BooksServer:
 
     def close(self) -> None:
         """Let go of everything, where nothing was ever running."""
+        self.covers.close()
         self.store_threads.shutdown()
         self.store.close()
         self.threads.close()
@@ -314,16 +319,3 @@ class BooksServer:
 def open_store(settings: BooksSettings) -> Store:
     """The store of the settings, made where there is none. Raises StoreError."""
     return open_at(settings.store.address(), analyzer_named(settings.store.analyzer))
-
-
-def unfolded(stamps: Stamps, part: str, trail: Stamps) -> Stamps:
-    """The chain with `part` taken apart as `trail` says; what it does not know of is `handover`."""
-    made = Stamps(stamps.start)
-    for name, seconds in stamps.parts().items():
-        ends = made.last + seconds
-        if name == part:
-            made.follow(trail)
-            made.close("handover", ends)
-        else:
-            made.close(name, ends)
-    return made

@@ -6,6 +6,7 @@ from typing import Self
 
 from pydantic import Field, SecretStr, model_validator
 
+from tailrace.apps.books.cover.settings import CoverSettings
 from tailrace.apps.books.turn.settings import LlmSettings, TurnSettings
 from tailrace.search.analyzers import AnalyzerName
 from tailrace.search.vote import VoteRule
@@ -145,6 +146,7 @@ class BooksSettings(Settings):
     ingest: IngestSettings = IngestSettings()
     llm: LlmSettings = LlmSettings()
     turn: TurnSettings = TurnSettings()
+    cover: CoverSettings = CoverSettings()
     ready: ReadySettings = ReadySettings()
     queries_kept: int = Field(10_000, ge=0)
     """Vectors of queries kept in memory; 0 keeps none."""
