@@ -15,6 +15,7 @@ from review_guest import Guest
 
 from bookshops import Shop, serving_books
 from boxes import serving
+from talking import Library, library
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 SERVICE_S = 0.12
@@ -116,3 +117,24 @@ def bookshop(
 @pytest.fixture
 def books(context: BrowserContext, bookshop: Shop) -> BookGuest:
     return BookGuest(context.new_page(), bookshop.url)
+
+
+@pytest.fixture(scope="session")
+def talking_shop(
+    tmp_path_factory: pytest.TempPathFactory, tiny_embedder_folder: Path
+) -> Iterator[Library]:
+    """A book service with a scripted language model behind it, whose turns have two cards."""
+    folder = tmp_path_factory.mktemp("talking")
+    with library(folder, tiny_embedder_folder, turn__cards=2) as made:
+        yield made
+
+
+@pytest.fixture(name="library")
+def _library(talking_shop: Library) -> Library:
+    talking_shop.well()
+    return talking_shop
+
+
+@pytest.fixture
+def talker(context: BrowserContext, library: Library) -> BookGuest:
+    return BookGuest(context.new_page(), library.shop.url)

@@ -2,18 +2,19 @@
 
 import { el, setVars } from "./shared/dom.js";
 
-/** A hue for each first level of the catalogue's categories: the same shelf, the same colour. */
-function hue(category) {
+/** A number from 0 to `most` - 1 that a text always gets. */
+function drawn(text, most) {
   let sum = 7;
-  for (const sign of (category || "").split("/")[0]) sum = (sum * 31 + /** @type {number} */ (sign.codePointAt(0))) % 3600;
-  return sum % 360;
+  for (const sign of text) sum = (sum * 31 + /** @type {number} */ (sign.codePointAt(0))) % 100_003;
+  return sum % most;
 }
 
-/** A cover of our own making, for the eye only. */
+/** A cover of our own making, for the eye only: a shelf has its colour, and each of its books a shade of it. */
 export function cover(book, size = "") {
   const node = el(`span.cover${size && `.${size}`}`, { "aria-hidden": "true" },
     el("span.cover-title", {}, book.title), el("span.cover-author", {}, (book.author || "").split(/[,·]/)[0]));
-  setVars(node, { "--hue": hue(book.category) });
+  const shelf = drawn((book.category || "").split("/")[0], 360);
+  setVars(node, { "--hue": shelf + drawn(book.title, 71) - 35, "--shade": `${drawn(book.id, 13) - 6}%` });
   return node;
 }
 

@@ -3,9 +3,11 @@
 import { readAddress, startAddress } from "./asked.js";
 import { drawCategories, drawExamples, drawFilters, fill, knowCategories, lookFor, startFilters } from "./filters.js";
 import { drawHits, startHits, toggleLegs } from "./hits.js";
+import { onCardFollowed } from "./cards.js";
 import { askStats, drawHolds } from "./holds.js";
 import { onSeen, search } from "./search.js";
 import { onFollow } from "./similar.js";
+import { drawTalk, knowManner, startTalk } from "./talk.js";
 import { drawTold, startTold, turn } from "./told.js";
 import { $ } from "./shared/dom.js";
 import { language, onLanguage, setLanguage, startLanguage } from "./shared/i18n.js";
@@ -19,12 +21,22 @@ startHits();
 startTold();
 startFilters();
 drawExamples();
-onFollow((title) => { lookFor(title); $("q").focus(); });
+startTalk();
+
+/** On a narrow window one of the two is seen at a time. */
+function see(view) {
+  $("work").dataset.view = view;
+  for (const input of document.querySelectorAll("input[name=view]")) input.checked = input.value === view;
+}
+for (const input of document.querySelectorAll("input[name=view]")) input.addEventListener("change", () => see(input.value));
+const find = (title) => { see("seek"); lookFor(title); $("q").focus(); };
+onFollow(find);
+onCardFollowed(find);
 onSeen(() => { drawTold(); drawHits(); drawFilters(); });
 
 $("lang").addEventListener("click", () => setLanguage(language() === "ko" ? "en" : "ko"));
 onLanguage(() => {
-  for (const draw of [nameTheme, drawHolds, drawCategories, drawExamples, drawTold, () => drawHits(true)]) draw();
+  for (const draw of [nameTheme, drawHolds, drawCategories, drawExamples, drawTold, drawTalk, () => drawHits(true)]) draw();
 });
 addEventListener("hashchange", async () => {
   const lang = readAddress();
@@ -33,10 +45,13 @@ addEventListener("hashchange", async () => {
   search();
 });
 startKeys({
-  "/": () => $("q").focus(), w: toggleLegs, n: () => turn(1), b: () => turn(-1),
+  "/": () => { see("seek"); $("q").focus(); }, t: () => { see("talk"); $("say").focus(); }, w: toggleLegs, n: () => turn(1), b: () => turn(-1),
   "?": () => $("help").showModal(),
 });
 search();
 const stats = await askStats();
-if (stats) knowCategories(stats.categories);
+if (stats) {
+  knowCategories(stats.categories);
+  knowManner(stats.turn);
+}
 document.documentElement.dataset.ready = "true";

@@ -10,9 +10,12 @@ export function problemText(answer) {
   return t("problem.other", { status: answer.status, detail: answer.body?.detail || answer.body?.title || "" });
 }
 
-/** Why an answer is less than was asked for. */
+/** Why an answer or a turn is less than was asked for. */
 export function degradedText(code) {
-  const plain = code.replace(/^(search|llm|spec)-/, "");
-  for (const key of [`degraded.${code}`, `degraded.${plain}`]) if (knows(key)) return t(key);
-  return t("degraded.other", { code });
+  const [before, rest] = [code.split("-", 1)[0], code.slice(code.indexOf("-") + 1)];
+  const keys = [`degraded.${code}`];
+  if (before === "search") keys.push(`degraded.${rest}`);
+  if (before === "spec" || before === "llm") keys.push(`degraded.${before}`);
+  const known = keys.find(knows);
+  return known ? t(known) : t("degraded.other", { code });
 }
