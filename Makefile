@@ -89,6 +89,10 @@ bench-smoke: setup ## twenty seconds of `tailrace bench` against our own server;
 bench-stores: setup ## exact scan, sketch, HNSW, keyword leg at 20k and 200k; writes bench/results/DATE/stores.md
 	@$(BIN)/python bench/stores.py
 
+.PHONY: bench-fusion
+bench-fusion: setup ## the fusion on queries it was not chosen on, two minutes; writes bench/results/DATE/fusion.md
+	@$(BIN)/python bench/fusion.py
+
 bench-books: setup ## the book service: search, staircase, ingest; writes bench/results/DATE/books.md
 	@$(BIN)/python bench/books.py
 

@@ -24,6 +24,18 @@ def test_the_answer_says_how_the_legs_were_fused(shop):
     assert set(fusion) == {"method", "k", "rank_base", "window", "weights", "ties"}
 
 
+def test_what_a_hit_scores_is_what_its_legs_say_by_the_printed_rule(shop):
+    found = shop.search("바다 이야기")
+    k = found["fusion"]["k"]
+    weights = {hit["id"]: hit["keyword"]["weight"] for hit in found["hits"] if hit["keyword"]}
+    assert max(weights.values()) == weights["a2"] == found["fusion"]["weights"]["keyword"]
+    assert min(weights.values()) < weights["a2"]
+    for hit in found["hits"]:
+        legs = [hit[leg] for leg in ("keyword", "vector") if hit[leg]]
+        added = sum(leg["weight"] / (k + leg["rank"]) for leg in legs)
+        assert hit["score"] == pytest.approx(added)
+
+
 def test_server_timing_names_the_parts_of_a_search(shop):
     answer = shop.ask("GET", SEARCH, params={"q": "바다 사자"})
     assert {"embed", "keyword", "vector", "fuse"} <= set(parts_of(answer.headers))

@@ -4,57 +4,80 @@ import random
 
 import pytest
 
-from tailrace.search.fuse import Weights, fuse
+from tailrace.search.fuse import Votes, equal_votes, fuse
 from tailrace.search.quality import METRICS, differences, figures, scores
-from tailrace.search.vote import VoteRule
+from tailrace.search.text import Bigrams
+from tailrace.search.vote import VoteRule, asked_terms
 from tailrace.stores.port import Hit, KeywordHit, KeywordLeg
-
-EVEN = Weights(1.0, 1.0)
 
 
 def leg(*ids):
     return [Hit(id_, rank, 1.0 / rank) for rank, id_ in enumerate(ids, 1)]
 
 
-def ids(fused):
-    return [one.id for one in fused]
+def fused(words, near):
+    return [one.id for one in fuse(words, near, equal_votes(words), k=20)]
 
 
 def test_agreement_beats_a_single_first_place():
-    assert ids(fuse(leg("a", "b"), leg("c", "b"), EVEN, k=20))[0] == "b"
+    assert fused(leg("a", "b"), leg("c", "b"))[0] == "b"
 
 
 def test_ties_stand_by_the_best_rank_and_then_by_id():
-    assert ids(fuse(leg("b"), leg("a"), EVEN, k=20)) == ["a", "b"]
+    assert fused(leg("b"), leg("a")) == ["a", "b"]
 
 
 def test_the_order_in_which_hits_come_in_changes_nothing():
     words, near = leg(*"abcdef"), leg(*"fdbxyz")
-    expected = ids(fuse(words, near, EVEN, k=20))
+    expected = fused(words, near)
     for seed in range(20):
         random.Random(seed).shuffle(words)
         random.Random(seed + 1).shuffle(near)
-        assert ids(fuse(words, near, EVEN, k=20)) == expected
+        assert fused(words, near) == expected
 
 
 def test_one_leg_alone_keeps_its_order():
-    assert ids(fuse(leg(*"cab"), (), Weights(1.0, 0.0), k=20)) == ["c", "a", "b"]
+    assert fused(leg(*"cab"), ()) == ["c", "a", "b"]
 
 
-def voted(terms, held):
-    hit = KeywordHit("a", 1, 1.0, {"title": frozenset(held)})
-    return VoteRule().weights(KeywordLeg((hit,), dict.fromkeys(terms, 1), exact=True), terms)
+def test_a_document_counts_by_its_own_vote_and_carries_it():
+    words = leg("a", "b")
+    made = fuse(words, leg("a", "b"), Votes((0.2, 2.0), 1.0), k=20)
+    assert [(one.id, one.vote) for one in made] == [("b", 2.0), ("a", 0.2)]
 
 
-def test_the_keyword_leg_votes_the_more_the_more_of_the_query_its_best_hit_holds():
-    terms = ["가나", "나다", "다라", "라마"]
-    weights = [voted(terms, terms[:held]).keyword for held in range(5)]
-    assert weights == sorted(weights)
-    assert (weights[0], weights[4]) == (VoteRule().least, VoteRule().most)
+def votes(text, *titles):
+    """The votes for documents of these titles, with the terms as the default analyser makes them."""
+    analyzer = Bigrams()
+    terms = analyzer.query_terms(text)
+    hits = tuple(
+        KeywordHit(
+            title, rank, 1.0, {"title": frozenset(analyzer.document_terms(title)) & set(terms)}
+        )
+        for rank, title in enumerate(titles, 1)
+    )
+    found = KeywordLeg(hits, dict.fromkeys(terms, 1), exact=True)
+    return VoteRule().votes(found, asked_terms(analyzer, text, terms)).keyword
 
 
-def test_a_keyword_leg_without_hits_does_not_vote():
-    assert VoteRule().weights(KeywordLeg((), {}, exact=True), []) == Weights(0.0, 1.0)
+def test_a_vote_grows_with_what_the_document_holds_of_the_query():
+    found = votes("가나다라마", "바", "가나", "가나다", "가나다라", "가나다라마")
+    assert list(found) == sorted(set(found))
+    assert (found[0], found[-1]) == (VoteRule().least, VoteRule().most)
+
+
+def test_all_documents_that_hold_all_of_it_count_alike_whatever_their_rank():
+    assert len(set(votes("김영하", "김영하 소설", "김영하 산문", "김영하"))) == 1
+
+
+def test_what_meets_across_a_space_was_not_asked_for():
+    assert votes("한강 작가", "작가 한강")[0] == VoteRule().most
+    assert votes("한강작가", "작가 한강")[0] < VoteRule().most
+
+
+def test_a_query_of_nothing_that_is_looked_up_gives_no_document_a_vote_beyond_the_least():
+    assert votes("🦊", "가나") == (VoteRule().least,)
+    assert votes("") == ()
 
 
 def test_recall_counts_against_what_can_be_found():

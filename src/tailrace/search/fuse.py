@@ -14,11 +14,18 @@ TIES = "best single rank, then id"
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class Votes:
     """How much each leg counts in one query."""
 
-    keyword: float
+    keyword: Sequence[float]
+    """For each of its hits, in their order."""
     vector: float
+    """For all of its hits alike."""
+
+
+def equal_votes(keyword: Sequence[Hit]) -> Votes:
+    """Both legs count the same: reciprocal rank fusion as it was published."""
+    return Votes((1.0,) * len(keyword), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,32 +36,31 @@ class Fused:
     rank: int
     score: float
     keyword: Hit | None
+    vote: float
+    """The keyword leg's weight for it; 0 where it has no hit there."""
     vector: Hit | None
 
 
-def fuse(
-    keyword: Sequence[Hit], vector: Sequence[Hit], weights: Weights, *, k: float
-) -> list[Fused]:
+def fuse(keyword: Sequence[Hit], vector: Sequence[Hit], votes: Votes, *, k: float) -> list[Fused]:
     """All documents of both lists, best first.
 
     The score is the sum of weight / (k + rank): Cormack, Clarke and Büttcher, SIGIR 2009.
     """
-    words: Mapping[str, Hit] = {hit.id: hit for hit in keyword}
+    words = {hit.id: (hit, vote) for hit, vote in zip(keyword, votes.keyword, strict=True)}
     near: Mapping[str, Hit] = {hit.id: hit for hit in vector}
     lines = []
-    for hit in keyword:
-        score, best = weights.keyword / (k + hit.rank), hit.rank
+    for hit, vote in words.values():
+        score, best = vote / (k + hit.rank), hit.rank
         if (other := near.get(hit.id)) is not None:
-            score += weights.vector / (k + other.rank)
+            score += votes.vector / (k + other.rank)
             best = min(best, other.rank)
         lines.append((-score, best, hit.id))
     lines += [
-        (-weights.vector / (k + hit.rank), hit.rank, hit.id)
-        for hit in vector
-        if hit.id not in words
+        (-votes.vector / (k + hit.rank), hit.rank, hit.id) for hit in vector if hit.id not in words
     ]
     lines.sort()
+    nothing = (None, 0.0)
     return [
-        Fused(id_, rank, -negative, words.get(id_), near.get(id_))
+        Fused(id_, rank, -negative, *words.get(id_, nothing), near.get(id_))
         for rank, (negative, _, id_) in enumerate(lines, 1)
     ]

@@ -5,7 +5,7 @@ is the keyword leg's alone, and says so; never is another model asked. Knows no 
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,8 +14,8 @@ from typing import Literal, Protocol
 from tailrace.core.clock import Clock
 from tailrace.core.errors import InputError, TailraceError
 from tailrace.core.work import Stamps
-from tailrace.search.fuse import Fused, Weights, fuse
-from tailrace.search.vote import VoteRule
+from tailrace.search.fuse import Fused, Votes, equal_votes, fuse
+from tailrace.search.vote import VoteRule, asked_terms
 from tailrace.stores.errors import SpaceMismatch
 from tailrace.stores.port import ALL, Document, Filter, KeywordLeg, Store, VectorLeg, Vectors
 
@@ -67,7 +67,8 @@ class Answer:
     """The fingerprint of the space that was searched."""
     exact: bool
     short: bool
-    weights: Weights
+    votes: Votes
+    """What the fusion was made with."""
     trail: Stamps = field(repr=False)
     """Where the time went."""
 
@@ -209,8 +210,8 @@ class HybridSearch:
         trail: Stamps,
     ) -> Answer:
         self._check(query.where, leg, near)
-        weights = self._weights(leg, near, terms)
-        fused = fuse(leg.hits, near.hits if near else (), weights, k=self.k)[:WINDOW]
+        votes = self._votes(leg, near, query.text, terms)
+        fused = fuse(leg.hits, near.hits if near else (), votes, k=self.k)[:WINDOW]
         page = fused[(query.page - 1) * query.size : query.page * query.size]
         held = {document.id: document for document in self.store.get([one.id for one in page])}
         return Answer(
@@ -221,14 +222,16 @@ class HybridSearch:
             near.space if near else None,
             leg.exact and (near is None or near.exact),
             near is not None and near.short,
-            weights,
+            votes,
             trail,
         )
 
-    def _weights(self, leg: KeywordLeg, near: VectorLeg | None, terms: list[str]) -> Weights:
+    def _votes(
+        self, leg: KeywordLeg, near: VectorLeg | None, text: str, terms: Sequence[str]
+    ) -> Votes:
         if near is None:
-            return Weights(1.0, 0.0)
-        return self.vote.weights(leg, terms)
+            return equal_votes(leg.hits)
+        return self.vote.votes(leg, asked_terms(self.store.analyzer, text, terms))
 
     def _check(self, where: Filter, leg: KeywordLeg, near: VectorLeg | None) -> None:
         """An empty result for a category that is not there is a mistake of the one who asks."""

@@ -16,7 +16,7 @@ from tailrace.apps.books.cover.routes import Covers
 from tailrace.apps.books.schemas import ABOUT, FILTERS
 from tailrace.apps.books.server import BooksServer
 from tailrace.core.errors import InputError
-from tailrace.search.fuse import RANK_BASE, TIES, Fused
+from tailrace.search.fuse import RANK_BASE, TIES, Fused, Votes
 from tailrace.search.hybrid import WINDOW, Answer, Query
 from tailrace.search.rows import BadRow, document_of
 from tailrace.serve.arrival import App
@@ -116,7 +116,10 @@ class BooksRoutes:
             "k": self._server.search.k,
             "rank_base": RANK_BASE,
             "window": WINDOW,
-            "weights": asdict(found.weights),
+            "weights": {
+                "keyword": max(found.votes.keyword, default=0.0),
+                "vector": found.votes.vector,
+            },
             "ties": TIES,
         }
 
@@ -227,23 +230,23 @@ def _page(query: Query, found: Answer, fusion: dict[str, Any]) -> dict[str, Any]
         "total": found.total,
         "next": query.page + 1 if more else None,
         "fusion": fusion,
-        "hits": [_hit(one.fused, one.document) for one in found.found],
+        "hits": [_hit(one.fused, one.document, found.votes) for one in found.found],
     }
 
 
-def _hit(fused: Fused, document: Document) -> dict[str, Any]:
+def _hit(fused: Fused, document: Document, votes: Votes) -> dict[str, Any]:
     return {
         "id": fused.id,
         "rank": fused.rank,
         "score": fused.score,
-        "keyword": _leg(fused.keyword),
-        "vector": _leg(fused.vector),
+        "keyword": _leg(fused.keyword, fused.vote),
+        "vector": _leg(fused.vector, votes.vector),
         "document": document,
     }
 
 
-def _leg(hit: Hit | None) -> dict[str, Any] | None:
-    return None if hit is None else {"rank": hit.rank, "score": hit.score}
+def _leg(hit: Hit | None, weight: float) -> dict[str, Any] | None:
+    return None if hit is None else {"rank": hit.rank, "score": hit.score, "weight": weight}
 
 
 def _numbers(request: Request) -> dict[str, Any]:

@@ -104,9 +104,9 @@ class SearchSettings(Settings):
     rrf_k: float = Field(20.0, ge=0)
     """The constant of reciprocal rank fusion, on ranks from 1."""
     vote_least: float = Field(0.2, ge=0)
-    """The keyword leg's weight where its best hit holds nothing of the query; the vector leg's is 1."""
-    vote_most: float = Field(4.0, ge=0)
-    """The same where it holds all of it; between the two by the square of the share."""
+    """The keyword leg's weight for a document that holds nothing of the query; the vector leg's is 1."""
+    vote_most: float = Field(2.0, ge=0)
+    """The same for one that holds all of it; between the two by the square of the share."""
     store_threads: int = Field(2, ge=1)
     """Threads that ask the store."""
     door: DoorSettings = DoorSettings(

@@ -8,7 +8,7 @@ const LEGS = ["keyword", "vector"];
 const exact = (value) => value.toFixed(value < 10 ? 4 : 2);
 
 /** What a leg adds: weight / (k + rank), with ranks from 1; see search/fuse.py. */
-export const share = (fusion, leg, hit) => (hit[leg] ? fusion.weights[leg] / (fusion.k + hit[leg].rank) : 0);
+export const share = (fusion, leg, hit) => (hit[leg] ? hit[leg].weight / (fusion.k + hit[leg].rank) : 0);
 
 /**
  * @param {any} hit
@@ -27,7 +27,7 @@ export function legsOf(hit, fusion, best) {
       el("th", { scope: "row" }, el(`span.key.${leg}`, { "aria-hidden": "true" }), t(`leg.${leg}`)),
       el("td.num", {}, found ? t("leg.rank", { n: count(found.rank) }) : "–"),
       el("td.num", {}, found ? exact(found.score) : t("leg.absent")),
-      el("td.num.how", {}, found ? `${fusion.weights[leg].toFixed(2)} / (${fusion.k} + ${found.rank})` : ""),
+      el("td.num.how", {}, found ? `${found.weight.toFixed(2)} / (${fusion.k} + ${found.rank})` : ""),
       el("td.num", {}, adds.toFixed(4)));
   });
   return el("div.legs", {}, bar,
