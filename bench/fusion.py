@@ -204,8 +204,13 @@ def judge_new(legs: Sequence[Legs], stems: Sequence[Legs], ships: Rule, title: s
 
 def judge_lexical(legs: Sequence[Legs], ships: Rule) -> list[Figure]:
     """Where keywords alone know the answer."""
-    words, fused = (figures(scored(rule, legs))["mrr@10"].mean for rule in (KEYWORD, ships))
-    seen = f"{words - fused:+.4f} (keyword {words:.3f}, fusion {fused:.3f}, n {len(legs)})"
+    words, plain, fused = (
+        figures(scored(rule, legs))["mrr@10"].mean for rule in (KEYWORD, PLAIN, ships)
+    )
+    seen = (
+        f"{words - fused:+.4f} (keyword {words:.3f}, fusion {fused:.3f}, plain fusion {plain:.3f}, "
+        f"n {len(legs)})"
+    )
     name = "lexical questions: MRR lost to keywords"
     return [Figure(name, f"<= {LOSS_MAX:g}", seen, words - fused <= LOSS_MAX, {})]
 
