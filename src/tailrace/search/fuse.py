@@ -59,8 +59,8 @@ def fuse(keyword: Sequence[Hit], vector: Sequence[Hit], votes: Votes, *, k: floa
         (-votes.vector / (k + hit.rank), hit.rank, hit.id) for hit in vector if hit.id not in words
     ]
     lines.sort()
-    nothing = (None, 0.0)
-    return [
-        Fused(id_, rank, -negative, *words.get(id_, nothing), near.get(id_))
-        for rank, (negative, _, id_) in enumerate(lines, 1)
-    ]
+    made = []
+    for rank, (negative, _, id_) in enumerate(lines, 1):
+        word, vote = words.get(id_, (None, 0.0))
+        made.append(Fused(id_, rank, -negative, word, vote, near.get(id_)))
+    return made

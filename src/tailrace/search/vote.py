@@ -28,7 +28,10 @@ class VoteRule:
     most: float = 2.0
 
     def votes(self, leg: KeywordLeg, asked: Sequence[str]) -> Votes:
-        """The weight of every hit of the keyword leg; the vector leg's is always 1."""
+        """The weight of every hit of the keyword leg; the vector leg's is always 1.
+
+        Hits too far down for the store to tell what they hold (MATCHED_MAX) have the least.
+        """
         left = self.most - self.least
         held = (hit.coverage(asked, FIELDS) for hit in leg.hits)
         return Votes(tuple(self.least + left * share**2 for share in held), 1.0)
