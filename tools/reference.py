@@ -74,6 +74,8 @@ BOUNDING_SETTINGS = (
     "cache.entries_max",
     "tickets.keep_s",
     "tickets.kept_max",
+    "tracing.queue_max",
+    "tracing.send_max_s",
 )
 """Settings that bound something, as paths of the configuration file."""
 
@@ -88,6 +90,7 @@ BOUNDING_CONSTANTS = (
         "characters of a caller's name that count",
     ),
     ("tailrace.serve.arrival", "HEADER_BYTES_MAX", "bytes of a request's headers"),
+    ("tailrace.wire.otlp", "BATCH_MAX", "requests whose spans are sent together"),
     ("tailrace.serve.foresight", "TEXTS_SEEN_MAX", "texts that are known to have been read"),
     ("tailrace.serve.body", "BODY_S_MAX", "seconds in which a body must have come"),
     ("tailrace.core.lane", "PLANNED_MAX", "waiting work that estimates plan run by run"),

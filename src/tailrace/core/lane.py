@@ -424,7 +424,10 @@ class Lane:
             longest = batch.started_at + self.run_max_s
             batch.timer = self._at(longest, self._too_long, batch)
         self.events.emit(RunStarted(self.name, tuple(work.door for work in batch.works())))
-        task = asyncio.get_running_loop().create_task(self._serve(batch, batch.started_at))
+        # What is said of whoever asked (its trace) holds for the run; of many, the first one's does.
+        context = batch.members[0].context
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(self._serve(batch, batch.started_at), context=context)
         batch.task = task
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -5,6 +5,7 @@ Bookkeeping only: the lane decides. `Batch` is also the `Run` that the model's t
 
 import asyncio
 from collections.abc import Sequence
+from contextvars import copy_context
 from math import inf
 from typing import Any
 
@@ -15,7 +16,7 @@ from tailrace.core.work import Work
 class Seat:
     """A piece of work inside the lane, and the future its caller waits on."""
 
-    __slots__ = ("batch", "future", "latest_start", "settled", "timer", "work")
+    __slots__ = ("batch", "context", "future", "latest_start", "settled", "timer", "work")
 
     def __init__(self, work: Work, future: asyncio.Future[Any], latest_start: float = inf) -> None:
         self.work = work
@@ -24,6 +25,8 @@ class Seat:
         self.batch: Batch | None = None
         self.settled = False
         self.timer: asyncio.TimerHandle | None = None
+        self.context = copy_context()
+        """What was said of whoever asked."""
 
     @property
     def boarded(self) -> bool:

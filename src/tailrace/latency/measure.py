@@ -5,7 +5,7 @@ Failed requests become rows too, with the parts they reached. What probe and ben
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tailrace.latency.declared import Declared, read_declared
@@ -14,6 +14,7 @@ from tailrace.latency.facts import facts
 from tailrace.latency.floor import floor
 from tailrace.latency.partition import NS, Figure, Knowledge, partition
 from tailrace.latency.pool import TIMEOUT_S, Pool
+from tailrace.latency.spans import finished
 from tailrace.latency.targets.port import Ask, Reading, Target
 from tailrace.latency.thinking import split_generate
 from tailrace.wire.record import Outcome, Row
@@ -50,6 +51,11 @@ async def measure(
     """Send request number `index` of `target` and return its row; raises only what `Pool.request` does."""
     ask = target.ask(index)
     when = moment or Moment(now_ns())
+    tracing = pool.tracing
+    begun = None
+    if tracing is not None:
+        begun = tracing.begin({})
+        ask = replace(ask, headers={**ask.headers, **begun.headers})
     exchange = await pool.request(
         ask.method,
         ask.url,
@@ -66,7 +72,11 @@ async def measure(
         exchange = await _again(pool, ask, exchange, reading.again, until)
         reading = _read(target, exchange)
         polls += 1
-    return row(exchange, reading, ask, when, polls=polls)
+    made = row(exchange, reading, ask, when, polls=polls)
+    if tracing is not None and begun is not None and begun.sampled:
+        made = replace(made, detail={**made.detail, "trace": begun.trace})
+        tracing.end(begun, finished(made, ask, when.intended_ns))
+    return made
 
 
 def _read(target: Target, exchange: Exchange) -> Reading:

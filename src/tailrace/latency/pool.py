@@ -15,10 +15,13 @@ from tailrace.latency.address import Address, address
 from tailrace.latency.dialing import dial
 from tailrace.latency.exchange import Exchange, Stamps, now_ns
 from tailrace.latency.http1 import Connection, request_bytes
+from tailrace.wire.tracing import Choice, Tracing, open_tracing
 
 CONNECTIONS_MAX = 4096
 """The most connections to one origin."""
 TIMEOUT_S = 60.0
+SERVICE = "tailrace-client"
+"""What the sender of spans is called, where OTEL_SERVICE_NAME does not say."""
 
 
 class _Origin:
@@ -61,8 +64,11 @@ class Pool:
         self._limit = connections
         self._tls = tls
         self._origins: dict[tuple[str, str, int], _Origin] = {}
+        self.tracing: Tracing | None = None
+        """Where spans of its requests go, while it is entered and the environment names a collector."""
 
     async def __aenter__(self) -> Self:
+        self.tracing = open_tracing(Choice(), SERVICE)
         return self
 
     async def __aexit__(
@@ -79,6 +85,9 @@ class Pool:
             while origin.idle:
                 origin.idle.pop().close()
         await asyncio.sleep(0)  # the transports close in the loop's next turn
+        if self.tracing is not None:
+            tracing, self.tracing = self.tracing, None
+            await asyncio.to_thread(tracing.close)
 
     async def warm(self, url: str, count: int, *, timeout_s: float = 5.0) -> Exchange | None:
         """Make `count` connections beforehand; the first failed attempt, or None where all are made."""

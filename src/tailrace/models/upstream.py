@@ -26,6 +26,7 @@ from tailrace.models.upstream_errors import (
     UpstreamFailed,
     UpstreamRefused,
 )
+from tailrace.wire.tracing import PASSED_ON
 
 ANSWER_BYTES_MAX = 64 << 20
 """The largest answer that is read whole."""
@@ -104,7 +105,8 @@ class Upstream:
 
         """
         stages = Stages(run, self._timeouts)
-        headers = [*self._headers(), ("Content-Length", str(len(body)))]
+        passed_on = PASSED_ON.get({}).items()
+        headers = [*self._headers(), ("Content-Length", str(len(body))), *passed_on]
         async with stages:
             with _translated(self):
                 response = await self._send(path, headers, body, stages)

@@ -12,6 +12,8 @@ from starlette.responses import Response
 
 from tailrace.core.clock import Clock
 from tailrace.serve import access
+from tailrace.serve.account import ACCOUNT, Account
+from tailrace.serve.tracer import Tracer
 from tailrace.wire.headers import SERVER_TIMING, server_timing
 from tailrace.wire.problem import MEDIA_TYPE, problem
 
@@ -45,9 +47,19 @@ def encode(headers: Mapping[str, str]) -> Iterable[tuple[bytes, bytes]]:
 class Arrival:
     """Wraps an ASGI application."""
 
-    def __init__(self, app: App, clock: Clock) -> None:
+    def __init__(
+        self,
+        app: App,
+        clock: Clock,
+        *,
+        ended: Callable[[Account], None] = lambda _: None,
+        tracer: Tracer | None = None,
+    ) -> None:
+        """`ended` is told of every request when it is over, `tracer` makes spans of them."""
         self._app = app
         self._clock = clock
+        self._ended = ended
+        self._tracer = tracer
         self._always = list(encode(SECURITY_HEADERS))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,6 +68,9 @@ class Arrival:
             await self._app(scope, receive, send)
             return
         arrived = scope[ARRIVED] = self._clock.now()
+        account = scope[ACCOUNT] = Account()
+        if self._tracer is not None:
+            self._tracer.begin(scope, account)
         app = self._app
         if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_BYTES_MAX:
             app = _too_large
@@ -77,6 +92,10 @@ class Arrival:
         try:
             await app(scope, receive, stamped)
         finally:
+            account.status = status
+            self._ended(account)
+            if self._tracer is not None:
+                self._tracer.end(scope, account, self._clock.now() - arrived)
             if access.wanted():
                 took = self._clock.now() - arrived
                 access.note(scope, identity, status, took, timing.decode())

@@ -112,6 +112,8 @@ class ServedChat:
         self, exchange: Exchange, body: dict[str, Any], terms: Terms, *, stream: bool
     ) -> Completed:
         call = ChatCall(body, Opened() if stream else None)
+        served = self.served
+        exchange.account.through(served.door.name, served.lane.name, served.info.kind, served.name)
         with exchange.part("admit"):
             work, done = self._enter(call, terms)
         try:

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from tailrace.core.clock import Clock
 from tailrace.core.errors import InputError, TailraceError
 from tailrace.core.work import Stamps
+from tailrace.serve.account import ACCOUNT, Account
 from tailrace.serve.arrival import ARRIVED
 from tailrace.serve.connection import CALLER, Presence
 from tailrace.serve.problems import Answer, problem_answer
@@ -58,6 +59,7 @@ class Journey:
         self.clock = clock
         self.stamps = Stamps(clock.now() if start is None else start)
         self.caller = ""
+        self.account = Account()
 
     def part(self, name: str) -> Part:
         """Close the part `name` when the block ends, however it ends."""
@@ -74,6 +76,7 @@ class Exchange(Journey):
     def __init__(self, request: Request, clock: Clock) -> None:
         super().__init__(clock, request.scope[ARRIVED])
         self.request = request
+        self.account = request.scope[ACCOUNT]
 
     def deadline(self) -> float:
         """The moment after which the answer is useless, by X-Deadline-Ms; `inf` without it.
@@ -152,9 +155,12 @@ async def answer(
     try:
         made = await endpoint(exchange)
     except (CallerLeft, ClientDisconnect):
+        exchange.account.stamps = exchange.stamps
         return Response(status_code=CALLER_LEFT)
     except TailraceError as error:
+        exchange.account.error = error.code
         made = on_error(error)
     exchange.stamps.close("serialize", clock.now())
+    exchange.account.stamps = exchange.stamps
     headers = {**made.headers, SERVER_TIMING: server_timing(exchange.stamps.parts())}
     return made.response(headers)

@@ -22,6 +22,7 @@ from tailrace.core.events import (
     Settled,
     TicketMoved,
 )
+from tailrace.serve.account import Account
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0, 60.0)
 OUTCOMES = (
@@ -33,6 +34,16 @@ OUTCOMES = (
     "model-died",
     "model-restarting",
 )
+PART_SECONDS = (
+    *(0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
+    *(1.0, 2.5, 5.0, 10.0, 30.0, 60.0),
+)
+"""Parts are from microseconds to minutes long."""
+PARTS_OF_A_LANE = (
+    *("parse", "cache", "admit", "wait", "batch", "tokenize", "infer", "post"),
+    *("handover", "serialize"),
+)
+"""The parts that exist from the start; others (of an upstream, of a search) appear with their first."""
 REFUSALS = (
     "lane-full",
     "rate-limited",
@@ -73,6 +84,9 @@ class Metrics:
         self.answered = self.counter("answered", "Admitted work by its end", "door", "outcome")
         self.waited = self._histogram("waited_seconds", "Admitted to started on the model", "door")
         self.inference = self._histogram("inference_seconds", "Time on the model", "door")
+        self.part = self._histogram(
+            "part_seconds", "Time by part, as Server-Timing names them", "door", "part"
+        )
         self.batch = Histogram(
             f"{app}_batch_size",
             "Pieces of work in one run",
@@ -90,8 +104,9 @@ class Metrics:
         return Counter(f"{self.app}_{name}", about, labels, registry=self.registry)
 
     def _histogram(self, name: str, about: str, *labels: str) -> Histogram:
+        buckets = PART_SECONDS if "part" in labels else SECONDS
         return Histogram(
-            f"{self.app}_{name}", about, labels, buckets=SECONDS, registry=self.registry
+            f"{self.app}_{name}", about, labels, buckets=buckets, registry=self.registry
         )
 
     def _zeroes(self, doors: list[str], tickets: list[str]) -> None:
@@ -104,6 +119,8 @@ class Metrics:
                 self.cache.labels(door, result)
             self.waited.labels(door)
             self.inference.labels(door)
+            for part in PARTS_OF_A_LANE:
+                self.part.labels(door, part)
         for result in ("done", "failed"):
             self.runs.labels(result)
         for state in tickets:
@@ -137,6 +154,12 @@ class Metrics:
                 self._one(self.moved, after).inc()
             case ChildRestarted(reason=reason):
                 self._one(self.restarts, reason).inc()
+
+    def ended(self, account: Account) -> None:
+        """Take in the parts of a request that came through a door and is over."""
+        if account.door and account.stamps is not None:
+            for part, seconds in account.stamps.parts().items():
+                self._one(self.part, account.door, part).observe(seconds)
 
     def _one(self, family: M, *labels: str) -> M:
         """One series of a family; the library's own way there costs more than the counting itself."""

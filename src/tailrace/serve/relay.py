@@ -16,8 +16,10 @@ from starlette.types import Receive, Scope, Send
 from tailrace.core.clock import Clock
 from tailrace.core.errors import TailraceError
 from tailrace.core.work import Stamps
+from tailrace.serve.account import Account
 from tailrace.serve.chat import ChatStream
 from tailrace.serve.problems import Answer
+from tailrace.serve.usage import Heard
 from tailrace.wire.headers import SERVER_TIMING, server_timing
 
 Words = Callable[[TailraceError], dict[str, Any]]
@@ -32,6 +34,7 @@ class StreamAnswer(Answer):
     stamps: Stamps
     clock: Clock
     words: Words
+    account: Account
 
     def response(self, headers: dict[str, str]) -> Response:
         """The relay, ready to be sent."""
@@ -53,6 +56,7 @@ class _Relay(Response):
         sending = asyncio.ensure_future(self._send(send))
         try:
             await asyncio.wait({leaving, sending}, return_when=asyncio.FIRST_COMPLETED)
+            self._answer.account.left = not sending.done()
             if sending.done():
                 sending.result()
         finally:
@@ -65,12 +69,18 @@ class _Relay(Response):
         answer = self._answer
         start = {"status": self.status_code, "headers": self.raw_headers}
         await send({"type": "http.response.start", **start})
+        heard = Heard() if answer.account.traced else None
         try:
             while (piece := await answer.stream.read()) is not None:
+                if heard is not None:
+                    heard.piece(piece)
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
         except TailraceError as error:
+            answer.account.error = error.code
             said = b"data: " + orjson.dumps(answer.words(error)) + b"\n\n"
             await send({"type": "http.response.body", "body": said, "more_body": True})
+        if heard is not None:
+            answer.account.about |= heard.told
         answer.stamps.close("transfer", answer.clock.now())
         timing = f": {SERVER_TIMING}: {server_timing(answer.stamps.parts())}\n\n".encode()
         await send({"type": "http.response.body", "body": timing, "more_body": False})

@@ -27,6 +27,7 @@ from tailrace.models.tokens import Tokens
 from tailrace.serve.doors import Door
 from tailrace.serve.exchange import Journey
 from tailrace.serve.foresight import Foresight
+from tailrace.wire.tracing import BATCH_SIZE, INPUT_TOKENS
 
 POOLED = "pooled"
 PIECEWISE = "piecewise"
@@ -180,6 +181,7 @@ class ServedModel:
         """
         if not terms.truncate and any(item.truncated for item in items):
             raise TooLong(f"The text is longer than the {self.info.max_tokens} tokens read.")
+        self._tell(exchange)
         keys = [self._key(item) for item in items]
         with exchange.part("cache"):
             known = [self.cache.get(key) for key in keys]
@@ -195,13 +197,20 @@ class ServedModel:
                 if items[i].kind == POOLED:  # answers by token are too large to keep
                     self.cache.put(keys[i], value)
             self._last_of(exchange, works)
-        return Answered(
+        answered = Answered(
             values=[value for value in known if value is not None],
             tokens=[int(item.cost) for item in items],
             truncated=[item.truncated for item in items],
             hits=len(items) - len(missing),
             batch_size=max((work.batch_size for work in works), default=0),
         )
+        if exchange.account.traced:
+            told = {INPUT_TOKENS: answered.tokens_total, BATCH_SIZE: answered.batch_size}
+            exchange.account.about |= told
+        return answered
+
+    def _tell(self, exchange: Journey) -> None:
+        exchange.account.through(self.door.name, self.lane.name, self.info.kind, self.name)
 
     def foresee(
         self, exchange: Journey, texts: Sequence[Hashable], characters: int, terms: Terms
@@ -214,6 +223,7 @@ class ServedModel:
             Rejected: not admitted.
 
         """
+        self._tell(exchange)
         if terms.deadline == inf or self.foresight.seen(texts):
             return
         whole = self._work(Stamps(exchange.clock.now()), self.foresight.tokens(characters), terms)

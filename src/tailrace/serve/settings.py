@@ -21,6 +21,7 @@ from tailrace.policies.memory_pressure import MemoryPressurePolicy
 from tailrace.policies.queue_timeout import QueueTimeoutPolicy
 from tailrace.policies.rate_limit import RateLimit
 from tailrace.policies.waiting_room import WaitingRoom
+from tailrace.wire.tracing import Choice
 
 ENV_PREFIX = "TAILRACE__"
 SECRET_NAMES = re.compile(r"key|secret|token$|password|authorization", re.IGNORECASE)
@@ -56,6 +57,23 @@ class ServerSettings(Settings):
     """The most event streams (open pages) at once."""
     drain_grace_s: float = Field(20.0, ge=0)
     """How long work that was taken in may go on after SIGTERM."""
+
+
+class TracingSettings(Settings):
+    """Spans of every request and of its parts (the extra `otel`); off where no collector is named."""
+
+    endpoint: str | None = Field(None, pattern=r"^https?://")
+    """An OTLP/HTTP collector, `http://127.0.0.1:4318`; by default what OTEL_EXPORTER_OTLP_ENDPOINT says."""
+    sample: float | None = Field(None, ge=0, le=1)
+    """The share of new traces that are kept, where a caller does not say; by default what OTEL_TRACES_SAMPLER says, else all."""  # noqa: E501
+    queue_max: int = Field(2048, ge=1)
+    """The most requests whose spans wait to be sent; then the oldest are dropped."""
+    send_max_s: float = Field(2.0, gt=0)
+    """The longest one sending may take, and the end of the server with it."""
+
+    def choice(self) -> Choice:
+        """The same for who sends them."""
+        return Choice(self.endpoint, self.sample, self.queue_max, self.send_max_s)
 
 
 class BatchSettings(Settings):

@@ -63,4 +63,4 @@ def api_app(server: ApiServer) -> App:
             allow_headers=("*",),
             expose_headers=("*",),
         )
-    return Arrival(inner, server.clock)
+    return Arrival(inner, server.clock, ended=server.metrics.ended, tracer=server.tracer)

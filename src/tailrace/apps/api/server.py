@@ -24,6 +24,7 @@ from tailrace.serve.metrics import Metrics
 from tailrace.serve.opening import Opening
 from tailrace.serve.remote_offers import Surroundings, open_remote, tie
 from tailrace.serve.remote_settings import RemoteOffer
+from tailrace.serve.tracer import open_tracer
 
 
 class ApiServer:
@@ -55,6 +56,7 @@ class ApiServer:
         )
         self.budget = self.local.budget
         self.metrics = Metrics("tailrace", [offer.name for offer in settings.models])
+        self.tracer = open_tracer(settings.tracing.choice(), "tailrace-api", self.metrics)
         self.lanes: list[Lane] = []
         self.upstreams: list[Upstream] = []
         opened = [self._open(offer, progress) for offer in settings.models]
@@ -160,3 +162,5 @@ class ApiServer:
             await asyncio.gather(*(upstream.close() for upstream in self.upstreams))
             self.local.close()
             self.cache.close()
+            if self.tracer is not None:
+                await self.tracer.close()

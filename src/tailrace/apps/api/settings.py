@@ -11,7 +11,7 @@ from tailrace.cache.sqlite import SqliteCache
 from tailrace.models.cache import cache_root
 from tailrace.serve.local_settings import ModelOffer, ReadySettings
 from tailrace.serve.remote_settings import RemoteOffer
-from tailrace.serve.settings import ServerSettings, Settings
+from tailrace.serve.settings import ServerSettings, Settings, TracingSettings
 
 CACHE_FILE = "answers.sqlite3"
 
@@ -104,6 +104,7 @@ class ApiSettings(Settings):
     ready: ReadySettings = ReadySettings()
     cache: AnswerCacheSettings = AnswerCacheSettings()
     dialects: DialectSettings = DialectSettings()
+    tracing: TracingSettings = TracingSettings()
 
     @model_validator(mode="after")
     def _names_differ(self) -> "ApiSettings":

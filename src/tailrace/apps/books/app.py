@@ -39,4 +39,9 @@ def books_app(server: BooksServer) -> App:
     app.include_router(routes.router)
     add_swagger(app, "/api/docs")
     add_page(app, "tailrace.apps.books", "page", "/books")
-    return Arrival(Entries(app, {("GET", "/livez"): alive, **routes.entries}), server.clock)
+    return Arrival(
+        Entries(app, {("GET", "/livez"): alive, **routes.entries}),
+        server.clock,
+        ended=server.metrics.ended,
+        tracer=server.tracer,
+    )

@@ -39,6 +39,7 @@ from tailrace.serve.local_offers import LocalOffers
 from tailrace.serve.metrics import Metrics
 from tailrace.serve.opening import Opening
 from tailrace.serve.remote_offers import Surroundings
+from tailrace.serve.tracer import open_tracer
 from tailrace.stores.batches import check_canary
 from tailrace.stores.errors import SpaceMismatch
 from tailrace.stores.open import open_store as open_at
@@ -87,6 +88,7 @@ class BooksServer:
         if settings.store.catalogue and empty and self.mismatch() is None:
             self._fill(progress)
         self.metrics = Metrics("books", [settings.model.name, SEARCH, COVER])
+        self.tracer = open_tracer(settings.tracing.choice(), "tailrace-books", self.metrics)
         self.degraded = self.metrics.counter(
             "degraded", "Searches answered by the keyword leg alone", "reason"
         )
@@ -168,6 +170,7 @@ class BooksServer:
             TailraceError: what went wrong with the search.
 
         """
+        exchange.account.through(SEARCH, SEARCH, "retrieval", self.settings.model.name)
         work = Work(
             query,
             exchange.stamps,
@@ -307,6 +310,8 @@ class BooksServer:
             self.local.close()
             self.store_threads.shutdown()
             self.store.close()
+            if self.tracer is not None:
+                await self.tracer.close()
 
     def close(self) -> None:
         """Let go of everything, where nothing was ever running."""

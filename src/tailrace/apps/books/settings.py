@@ -17,6 +17,7 @@ from tailrace.serve.settings import (
     QueueTimeoutSettings,
     ServerSettings,
     Settings,
+    TracingSettings,
     WaitingRoomSettings,
 )
 from tailrace.stores.open import POSTGRES
@@ -148,5 +149,6 @@ class BooksSettings(Settings):
     turn: TurnSettings = TurnSettings()
     cover: CoverSettings = CoverSettings()
     ready: ReadySettings = ReadySettings()
+    tracing: TracingSettings = TracingSettings()
     queries_kept: int = Field(10_000, ge=0)
     """Vectors of queries kept in memory; 0 keeps none."""

@@ -55,4 +55,9 @@ def review_app(box: ReviewBox, stream: EventStream) -> App:
     app.add_api_route("/api/events", events, summary="The same as /api/stats, as events")
     add_swagger(app, "/api/docs")
     add_page(app, "tailrace.apps.review", "page")
-    return Arrival(Entries(app, {("GET", "/livez"): alive, **routes.entries}), box.clock)
+    return Arrival(
+        Entries(app, {("GET", "/livez"): alive, **routes.entries}),
+        box.clock,
+        ended=box.metrics.ended,
+        tracer=box.tracer,
+    )

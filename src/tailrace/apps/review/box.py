@@ -24,6 +24,7 @@ from tailrace.models.port import CrossEncoder
 from tailrace.models.threads import InferenceThreads
 from tailrace.serve.doors import Door, Pipeline
 from tailrace.serve.metrics import Metrics
+from tailrace.serve.tracer import open_tracer
 from tailrace.tickets.desk import Desk
 from tailrace.tickets.memory import MemoryLedger
 from tailrace.tickets.port import State
@@ -57,6 +58,7 @@ class ReviewBox:
         self.clock = clock
         self.events = Events()
         self.metrics = Metrics(LANE, DOORS, [str(state) for state in State])
+        self.tracer = open_tracer(settings.tracing.choice(), "tailrace-review", self.metrics)
         self.cache = MemoryCache(settings.cache.entries_max)
         self.pipeline = Pipeline(self.cache, clock)
         self._threads = threads
@@ -222,3 +224,5 @@ class ReviewBox:
             self._worker.cancel()
         if self.child is not None:
             await self.child.stop()
+        if self.tracer is not None:
+            await self.tracer.close()

@@ -86,7 +86,10 @@ class ReviewRoutes:
     # -- what every door does first -----------------------------------------------------------
 
     @contextmanager
-    def _inside(self, door: str) -> Iterator[None]:
+    def _inside(self, exchange: Exchange, door: str) -> Iterator[None]:
+        model = self._box.model.info
+        lane = self._box.lane.name if door in self._box.doors else door
+        exchange.account.through(door, lane, model.kind, model.name)
         self._box.in_progress[door] += 1
         try:
             yield
@@ -111,6 +114,13 @@ class ReviewRoutes:
     def _caller(request: Request) -> str:
         return request.headers.get(X_API_KEY) or (request.client.host if request.client else "")
 
+    @staticmethod
+    def _wrong(
+        exchange: Exchange, error: TailraceError, back_s: tuple[float, float] | None = None
+    ) -> Answer:
+        exchange.account.error = error.code
+        return problem_answer(error, door=exchange.account.door, back_s=back_s)
+
     def _prediction(
         self, door: str, scores: Any, waited_s: float, service_s: float
     ) -> dict[str, Any]:
@@ -128,7 +138,7 @@ class ReviewRoutes:
         door = self._box.doors[name]
 
         async def endpoint(exchange: Exchange) -> Answer:
-            with self._inside(name):
+            with self._inside(exchange, name):
                 return await self._through_lane(exchange, door)
 
         return endpoint
@@ -145,9 +155,9 @@ class ReviewRoutes:
             box.cache.put(box.key(text), scores)
         except (Rejected, QueueTimeout) as error:
             back_s = door.refuse(error, box.lane.view())
-            return problem_answer(error, door=door.name, back_s=back_s)
+            return self._wrong(exchange, error, back_s)
         except TailraceError as error:
-            return problem_answer(error, door=door.name)
+            return self._wrong(exchange, error)
         parts = exchange.stamps.parts()
         waited_s = parts["wait"] + parts["batch"]
         body = self._prediction(door.name, scores, waited_s, sum(parts[part] for part in ON_MODEL))
@@ -156,7 +166,7 @@ class ReviewRoutes:
     # -- naive --------------------------------------------------------------------------------
 
     async def _naive(self, exchange: Exchange) -> Answer:
-        with self._inside("naive"):
+        with self._inside(exchange, "naive"):
             return await self._at_once(exchange)
 
     async def _at_once(self, exchange: Exchange) -> Answer:
@@ -174,14 +184,14 @@ class ReviewRoutes:
             made = await exchange.unless_left(asked)
         except Rejected as error:
             box.events.emit(Refused("naive", "naive", error.code))
-            return problem_answer(error, door="naive", back_s=(1.0, 1.0))
+            return self._wrong(exchange, error, (1.0, 1.0))
         except TailraceError as error:
             exchange.stamps.close("infer", box.clock.now())
             outcome = "failed" if error.code == ModelError.code else error.code
             self._tell("naive", outcome, 0.0)
             back_s = (box.child.start_s + 1, box.child.start_s)
             restarting = error.code in {"model-died", "model-restarting"}
-            return problem_answer(error, door="naive", back_s=back_s if restarting else None)
+            return self._wrong(exchange, error, back_s if restarting else None)
         for part, at in made.marks:
             exchange.stamps.close(part, at)
         exchange.stamps.close("handover", box.clock.now())
@@ -199,7 +209,7 @@ class ReviewRoutes:
     # -- tickets ------------------------------------------------------------------------------
 
     async def _submit(self, exchange: Exchange) -> Answer:
-        with self._inside("queue"):
+        with self._inside(exchange, "queue"):
             return await self._ticket(exchange)
 
     async def _ticket(self, exchange: Exchange) -> Answer:
@@ -217,7 +227,7 @@ class ReviewRoutes:
                 except Rejected as error:
                     box.events.emit(Refused(box.lane.name, door.name, error.code))
                     back_s = door.refuse(error, box.desk.view())
-                    return problem_answer(error, door=door.name, back_s=back_s)
+                    return self._wrong(exchange, error, back_s)
         location = {"Location": f"/api/queue/jobs/{ticket.id}"}
         return self._told(ticket, 202, {**(MISS if known is None else HIT), **location})
 

@@ -11,6 +11,7 @@ from tailrace.serve.settings import (
     QueueTimeoutSettings,
     ServerSettings,
     Settings,
+    TracingSettings,
     WaitingRoomSettings,
 )
 
@@ -101,3 +102,4 @@ class BoxSettings(Settings):
     naive: NaiveSettings = NaiveSettings()
     cache: CacheSettings = CacheSettings()
     tickets: TicketSettings = TicketSettings()
+    tracing: TracingSettings = TracingSettings()

@@ -15,7 +15,9 @@ from tailrace.serve.fields import model_named
 from tailrace.serve.problems import Answer
 from tailrace.serve.relay import StreamAnswer
 from tailrace.serve.schemas import OPENAI_CHAT
+from tailrace.serve.usage import usage_of
 from tailrace.wire.headers import X_FALLBACK
+from tailrace.wire.tracing import REQUEST_STREAM
 
 STREAM_HEADERS = {
     "Content-Type": "text/event-stream",
@@ -43,6 +45,9 @@ class OpenAIChat(OpenAI):
                 raise InputError("`stream` must be true or false.")
             terms = self.terms(exchange, 1)
         made = await model.complete(exchange, body, terms, stream=stream)
+        account = exchange.account
+        if account.traced:
+            account.about |= {REQUEST_STREAM: stream, **usage_of(made.body)}
         marked = {X_FALLBACK: made.fallback} if made.fallback else {}
         if made.stream is None:
             return Answer(200, made.body, {"Content-Type": "application/json", **marked})
@@ -54,6 +59,7 @@ class OpenAIChat(OpenAI):
             stamps=exchange.stamps,
             clock=exchange.clock,
             words=self._words,
+            account=account,
         )
 
     def _check(self, body: dict[str, Any]) -> None:

@@ -54,7 +54,9 @@ class TurnDesk:
             grounded=not llm.remote,
             ended=self._ended,
         )
-        self.turns = Turns(self.begin, most=turns.in_flight_max, body_max_bytes=body_max_bytes)
+        self.turns = Turns(
+            self.begin, self.model, most=turns.in_flight_max, body_max_bytes=body_max_bytes
+        )
 
     def _open(self, llm: LlmSettings, around: Surroundings) -> None:
         """Start or find the model. Raises ModelUnavailable where the settings name one that is not there."""

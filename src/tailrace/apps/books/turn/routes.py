@@ -21,6 +21,17 @@ from tailrace.serve.body import read_json
 from tailrace.serve.exchange import Exchange
 from tailrace.serve.problems import Answer
 from tailrace.wire.sse import event
+from tailrace.wire.tracing import (
+    INPUT_TOKENS,
+    OUTPUT_TOKENS,
+    REASONING_TOKENS,
+    REQUEST_STREAM,
+)
+
+RECOMMEND = "recommend"
+"""The door of turns."""
+UNDER_WAY = {"": "spec", "spec": "search"}
+"""What a turn that was cut short was doing, by the part that ended last."""
 
 
 class TurnsFull(Rejected):
@@ -44,8 +55,9 @@ Begin = Callable[[Asked, str], Turn]
 class Turns:
     """The endpoint, and how many of its streams are open."""
 
-    def __init__(self, begin: Begin, *, most: int, body_max_bytes: int) -> None:
+    def __init__(self, begin: Begin, model: str, *, most: int, body_max_bytes: int) -> None:
         self._begin = begin
+        self._model = model
         self._most = most
         self._body_max_bytes = body_max_bytes
         self.open = 0
@@ -63,7 +75,8 @@ class Turns:
             "Cache-Control": "no-store",
             "X-Accel-Buffering": "no",
         }
-        return _TurnAnswer(200, b"", headers, turn, self)
+        exchange.account.through(RECOMMEND, RECOMMEND, RECOMMEND, self._model)
+        return _TurnAnswer(200, b"", headers, turn, self, exchange)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +85,30 @@ class _TurnAnswer(Answer):
 
     turn: Turn
     turns: Turns
+    exchange: Exchange
 
     def response(self, headers: dict[str, str]) -> Response:
         """The stream, ready to be sent."""
         return _Stream(self, headers)
+
+    def tell(self) -> None:
+        """The stages of the turn, as far as it came, are parts of the request."""
+        turn, stamps, account = self.turn, self.exchange.stamps, self.exchange.account
+        last = ""
+        for last, at in turn.marks:
+            if last:
+                stamps.close(last, at)
+        under_way = UNDER_WAY.get(last) if account.left or turn.broke else None
+        stamps.close(under_way or "transfer", self.exchange.clock.now())
+        account.error = turn.broke
+        if account.traced:
+            tokens = turn.tokens
+            account.about |= {
+                INPUT_TOKENS: tokens.prompt,
+                OUTPUT_TOKENS: tokens.completion,
+                REASONING_TOKENS: tokens.reasoning,
+                REQUEST_STREAM: True,
+            }
 
 
 class _Stream(Response):
@@ -95,6 +128,7 @@ class _Stream(Response):
         sending = asyncio.ensure_future(self._send(send))
         try:
             await asyncio.wait({leaving, sending}, return_when=asyncio.FIRST_COMPLETED)
+            self._answer.exchange.account.left = not sending.done()
             if sending.done():
                 sending.result()
         finally:
@@ -102,6 +136,7 @@ class _Stream(Response):
             leaving.cancel()
             sending.cancel()
             await asyncio.wait({leaving, sending})
+            self._answer.tell()
 
     async def _send(self, send: Send) -> None:
         start = {"status": self.status_code, "headers": self.raw_headers}

@@ -99,12 +99,15 @@ class Turn:
     tokens: Tokens = field(default_factory=Tokens)
     cards: list[dict[str, Any]] = field(default_factory=list)
     degraded: list[str] = field(default_factory=list)
-    _marks: list[tuple[str, float]] = field(default_factory=list)
+    marks: list[tuple[str, float]] = field(default_factory=list)
+    """The parts that have ended, each with its end; the first has no name: the beginning."""
+    broke: str = ""
+    """The code of what ended it, where that was an error."""
 
     async def events(self) -> AsyncGenerator[Happened]:
         """`spec`, `cards`, `short.delta`, `short.done`, `long.delta`, `long.done`, then `done` or `error`."""
         began = self.means.clock.now()
-        self._marks.append(("", began))
+        self.marks.append(("", began))
         clocks = TurnClocks(self.means.clocks)
         stage = ""
         try:
@@ -113,7 +116,7 @@ class Turn:
                     yield self._timed(happened, began)
             end = Happened("done", self._result())
         except Broken as broken:
-            stage = broken.stage
+            stage, self.broke = broken.stage, broken.error.code
             about = {"stage": stage, "code": broken.error.code, "detail": str(broken.error)}
             end = Happened("error", {**about, "partial": self._result()})
         seconds = self.means.clock.now() - began
@@ -230,7 +233,7 @@ class Turn:
     # -- what is said at the end ----------------------------------------------------------------
 
     def _mark(self, part: str) -> None:
-        self._marks.append((part, self.means.clock.now()))
+        self.marks.append((part, self.means.clock.now()))
 
     def _timed(self, happened: Happened, began: float) -> Happened:
         at_ms = round((self.means.clock.now() - began) * 1000, 3)
@@ -239,7 +242,7 @@ class Turn:
     def _result(self) -> dict[str, Any]:
         """Cards with what is finished of their reasons, what it cost and how long each part took."""
         tokens = self.tokens
-        marks = zip(self._marks, self._marks[1:], strict=False)
+        marks = zip(self.marks, self.marks[1:], strict=False)
         timing = {part: round((at - before) * 1000, 3) for (_, before), (part, at) in marks}
         return {
             "cards": self.cards,
