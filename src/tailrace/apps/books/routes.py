@@ -212,7 +212,7 @@ class BooksRoutes:
             lane.name: {"waiting": lane.waiting, "running": lane.running} for lane in server.lanes
         }
         made = {"categories": categories, "spaces": held, "lanes": lanes}
-        return json_answer({**asdict(stats), **made, "turn": server.desk.about()})
+        return json_answer({**asdict(stats), **made, **server.about()})
 
 
 def _page(query: Query, found: Answer, fusion: dict[str, Any]) -> dict[str, Any]:

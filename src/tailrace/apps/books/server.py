@@ -292,6 +292,10 @@ class BooksServer:
         own = (self.door, self.served.served.door, *chat, *self.covers.doors)
         return {door.name: door for door in own}
 
+    def about(self) -> dict[str, Any]:
+        """What a page has to know beside the numbers of the store."""
+        return {"turn": self.desk.about(), "cover": self.covers.about()}
+
     def ready(self) -> tuple[bool, str]:
         """Whether searches are taken in. A model that is down degrades them; it does not end them."""
         if any(lane.draining for lane in self.lanes):

@@ -7,6 +7,11 @@ export const at = (path) => new URL(path, document.baseURI).href;
 
 export const JSON_HEAD = { "content-type": "application/json" };
 
+const numeric = (head, name) => (head.get(name) === null ? null : Number(head.get(name)));
+
+/** When to come back, as an answer says it. @param {Headers} head */
+export const backIn = (head) => ({ retryAfterS: numeric(head, "retry-after"), retryAfterMs: numeric(head, "retry-after-ms") });
+
 /**
  * One request, timed by the browser's own clock from the call to the last byte of the answer.
  * @param {string} path
@@ -27,16 +32,14 @@ export async function ask(path, body, signal) {
   let json = null;
   try { json = JSON.parse(text); } catch { /* not JSON: a proxy's page, shown by its status */ }
   const head = answer.headers;
-  const numeric = (name) => (head.get(name) === null ? null : Number(head.get(name)));
   return {
     status: answer.status,
     roundTripMs,
     body: json,
     timing: parseServerTiming(head.get("server-timing")),
     cache: head.get("x-cache"),
-    batchSize: numeric("x-batch-size"),
-    retryAfterS: numeric("retry-after"),
-    retryAfterMs: numeric("retry-after-ms"),
+    batchSize: numeric(head, "x-batch-size"),
+    ...backIn(head),
     location: head.get("location"),
   };
 }

@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Literal
+from typing import Any, Literal
 
 from tailrace.apps.books.cover import vlm
 from tailrace.apps.books.cover.match import Matched, ReadLine, match
@@ -21,7 +21,7 @@ from tailrace.core.estimate import ServiceTime
 from tailrace.core.lane import Lane
 from tailrace.core.work import Run, Work, unfolded
 from tailrace.models.errors import ModelUnavailable
-from tailrace.models.picture import as_jpeg
+from tailrace.models.picture import FORMATS, as_jpeg
 from tailrace.models.threads import InferenceThreads
 from tailrace.models.upstream import Upstream
 from tailrace.serve.chat import ServedChat
@@ -118,6 +118,15 @@ class CoverDesk:
                 f"Covers cannot be read here: {self.why_not}. To install: {INSTALL}; "
                 "or name a model that sees in `cover.vlm.url`."
             )
+
+    def about(self) -> dict[str, Any]:
+        """What somebody who sends covers has to know: whether any are read, of which types and sizes."""
+        try:
+            self.check()
+        except CoversUnavailable:
+            return {"offered": False}
+        most = self.settings.body_max_bytes
+        return {"offered": True, "types": list(FORMATS), "body_max_bytes": most}
 
     # -- one cover ------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 /** Starts the page: words first, then the parts, then what the address asks for. */
 
 import { readAddress, startAddress } from "./asked.js";
+import { drawCover, knowCovers, startCover } from "./cover.js";
 import { drawCategories, drawExamples, drawFilters, fill, knowCategories, lookFor, startFilters } from "./filters.js";
 import { drawHits, startHits, toggleLegs } from "./hits.js";
 import { onCardFollowed } from "./cards.js";
@@ -32,11 +33,12 @@ for (const input of document.querySelectorAll("input[name=view]")) input.addEven
 const find = (title) => { see("seek"); lookFor(title); $("q").focus(); };
 onFollow(find);
 onCardFollowed(find);
+startCover(find);
 onSeen(() => { drawTold(); drawHits(); drawFilters(); });
 
 $("lang").addEventListener("click", () => setLanguage(language() === "ko" ? "en" : "ko"));
 onLanguage(() => {
-  for (const draw of [nameTheme, drawHolds, drawCategories, drawExamples, drawTold, drawTalk, () => drawHits(true)]) draw();
+  for (const draw of [nameTheme, drawHolds, drawCategories, drawExamples, drawTold, drawTalk, drawCover, () => drawHits(true)]) draw();
 });
 addEventListener("hashchange", async () => {
   const lang = readAddress();
@@ -53,5 +55,6 @@ const stats = await askStats();
 if (stats) {
   knowCategories(stats.categories);
   knowManner(stats.turn);
+  knowCovers(stats.cover);
 }
 document.documentElement.dataset.ready = "true";

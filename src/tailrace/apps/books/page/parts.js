@@ -8,6 +8,7 @@ import { knows, t } from "./shared/i18n.js";
 const KINDS = {
   wait: "wait", "embed-wait": "wait", batch: "wait", input: "wait",
   tokenize: "model", embed: "model", infer: "model", spec: "model", generation: "model",
+  detect: "model", recognise: "model", "first-byte": "wait", match: "store",
   keyword: "store", vector: "store", fuse: "store", fetch: "store", search: "store",
 };
 

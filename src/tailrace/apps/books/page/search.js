@@ -4,10 +4,10 @@
  */
 
 import { asked, searchPath, writeAddress } from "./asked.js";
+import { refusedFor } from "./patience.js";
 import { ask } from "./shared/ask.js";
 
 const TRIES_MAX = 8;
-const UNTOLD_MS = 2000;
 /** @type {{phase: "idle"|"asking"|"answered"|"refused"|"failed", answer: any, refusal: any}} */
 export const seen = { phase: "idle", answer: null, refusal: null };
 
@@ -60,25 +60,25 @@ async function one() {
   let answer;
   try {
     answer = await ask(searchPath(), undefined, running.signal);
-  } catch (error) {
+  } catch {
     if (mine !== number) return;
     answer = { status: 0, body: null, roundTripMs: 0, timing: { parts: {}, total: null } };
   }
   if (mine !== number) return;
+  const ms = refusedFor(answer);
   if (answer.status === 200) {
     backAt = tries = 0;
     Object.assign(seen, { phase: "answered", answer, refusal: null });
-  } else if ((answer.status === 429 || answer.status === 503) && tries < TRIES_MAX) {
-    refused(answer);
+  } else if (ms !== null && tries < TRIES_MAX) {
+    refused(answer, ms);
   } else {
     Object.assign(seen, { phase: "failed", refusal: { ...answer, until: 0 } });
   }
   draw();
 }
 
-function refused(answer) {
+function refused(answer, ms) {
   tries += 1;
-  const ms = answer.retryAfterMs ?? (answer.retryAfterS === null ? UNTOLD_MS : answer.retryAfterS * 1000);
   backAt = performance.now() + ms;
   Object.assign(seen, { phase: "refused", refusal: { ...answer, ms, until: backAt } });
   waiting = setTimeout(begin, ms);

@@ -3,11 +3,9 @@
  * Keeps what is finished whatever happens. Draws nothing.
  */
 
-import { at, JSON_HEAD } from "./shared/ask.js";
+import { patiently } from "./patience.js";
+import { at, backIn, JSON_HEAD } from "./shared/ask.js";
 import { readEvents } from "./sse.js";
-
-const TRIES_MAX = 5;
-const UNTOLD_MS = 2000;
 
 /**
  * @typedef {object} Turn
@@ -38,52 +36,30 @@ export async function runTurn(turn, messages, tell, signal) {
     tell("phase", turn);
   };
   try {
-    const body = await admitted(messages, (refusal) => phase("refused", refusal), () => phase("asking"), signal);
+    const { stream, ...answer } = await patiently(
+      () => entered(messages, signal), (refusal) => phase("refused", refusal), () => phase("asking"), signal);
+    if (!stream) return phase("failed", answer);
     phase("running");
-    await readEvents(body, (name, data) => { take(turn, name, data); tell(name, data); });
+    await readEvents(stream, (name, data) => { take(turn, name, data); tell(name, data); });
     if (!ended(turn)) turn.phase = "cut";
   } catch (error) {
     if (signal.aborted) turn.phase = "cancelled";
-    else if (error instanceof Refused) Object.assign(turn, { phase: "failed", end: error.answer });
     else if (turn.phase === "running") turn.phase = "cut";
     else Object.assign(turn, { phase: "failed", end: { status: 0, body: null } });
   }
-  tell("phase", turn);
+  return tell("phase", turn);
 }
 
-class Refused extends Error {
-  /** @param {{status: number, body: any}} answer */
-  constructor(answer) {
-    super(String(answer.status));
-    this.answer = answer;
-  }
+/** One try at getting in: the stream, or what was said instead. */
+async function entered(messages, signal) {
+  const answer = await fetch(at("api/books/recommend"), {
+    method: "POST", headers: JSON_HEAD, body: JSON.stringify({ messages }), cache: "no-store", signal,
+  });
+  if (answer.ok) return { status: answer.status, stream: answer.body, body: null };
+  let body = null;
+  try { body = await answer.json(); } catch { /* a proxy's page: the status says it */ }
+  return { status: answer.status, stream: null, body, ...backIn(answer.headers) };
 }
-
-/** The body of the stream; a refusal that names a time is waited for and tried again. */
-async function admitted(messages, refused, asking, signal) {
-  for (let tries = 1; ; tries += 1) {
-    const answer = await fetch(at("api/books/recommend"), {
-      method: "POST", headers: JSON_HEAD, body: JSON.stringify({ messages }), cache: "no-store", signal,
-    });
-    if (answer.ok && answer.body) return answer.body;
-    let body = null;
-    try { body = await answer.json(); } catch { /* a proxy's page: the status says it */ }
-    const told = { status: answer.status, body };
-    if (![429, 503].includes(answer.status) || tries === TRIES_MAX) throw new Refused(told);
-    const exact = answer.headers.get("retry-after-ms");
-    const whole = answer.headers.get("retry-after");
-    const ms = exact !== null ? Number(exact) : whole !== null ? Number(whole) * 1000 : UNTOLD_MS;
-    refused({ ...told, ms, until: performance.now() + ms });
-    await pause(ms, signal);
-    asking();
-  }
-}
-
-const pause = (ms, signal) => new Promise((resolve, reject) => {
-  const left = () => { clearTimeout(timer); reject(signal.reason); };
-  const timer = setTimeout(() => { signal.removeEventListener("abort", left); resolve(undefined); }, ms);
-  signal.addEventListener("abort", left, { once: true });
-});
 
 /** What an event means for the turn. */
 function take(turn, name, data) {
