@@ -59,7 +59,7 @@ export function fill() {
 
 export function drawFilters() {
   $("clear").hidden = !narrowed();
-  $("examples").hidden = Boolean(asked.q.trim()) || seen.phase !== "idle";
+  $("examples").hidden = $("promise").hidden = Boolean(asked.q.trim()) || seen.phase !== "idle";
 }
 
 /** @param {Record<string, number>} known  how many books each category has, by path */

@@ -53,7 +53,7 @@ function row(hit, answer) {
     el("div.about", {},
       el("h3", { id: `hit-${hit.rank}` }, el("span.rank", {}, String(hit.rank)), el("span", {}, ...marked(book.title, asked.q))),
       book.subtitle ? el("p.subtitle", {}, book.subtitle) : null,
-      el("p.facts", {}, ...marked(facts(book), asked.q), book.category ? el("span.shelf", {}, book.category) : null),
+      el("p.facts", {}, el("span", {}, ...marked(facts(book), asked.q)), book.category ? el("span.shelf", {}, book.category) : null),
       book.description ? el("p.description", {}, ...marked(book.description, asked.q)) : null,
       el("p.acts", {}, why, near)),
     under);

@@ -90,7 +90,8 @@ async function speak() {
   $("turns").append(view.node);
   drawStarters();
   drawRunning();
-  view.node.scrollIntoView({ block: "start" });
+  // To its own top, within the log alone; from then on whoever reads decides.
+  $("log").scrollTop += view.node.getBoundingClientRect().top - $("log").getBoundingClientRect().top - 14;
   await runTurn(turn, messagesOf(turns, SAID_MAX, CHARS_MAX), (name, body) => {
     view.tell(name, body);
     tellEars(name, turn);

@@ -49,7 +49,7 @@ export function drawTold() {
 function countText(body) {
   if (!body.total) return t("count.none");
   if (!body.hits.length) return t("count.beyond", { n: count(body.total) });
-  return t("count", { n: count(body.total) });
+  return t(body.total < body.fusion.window ? "count" : "count.window", { n: count(body.total) });
 }
 
 function drawMode(body) {
