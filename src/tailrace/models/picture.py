@@ -6,8 +6,10 @@ of a bounded size. Needs Pillow, imported where it is used. Keeps and logs no by
 
 import contextlib
 import io
-from collections.abc import Iterator
+import struct
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +32,22 @@ ASPECT_MAX = 12
 """A picture that is longer than so many times its width is no picture of a book."""
 PAPER = (255, 255, 255)
 """What shows through where a picture is transparent."""
+
+TURNS: dict[int, Callable[[Pixels], Pixels]] = {
+    2: np.fliplr,
+    3: partial(np.rot90, k=2),
+    4: np.flipud,
+    5: lambda pixels: pixels.transpose(1, 0, 2),
+    6: partial(np.rot90, k=-1),
+    7: lambda pixels: np.rot90(pixels, 2).transpose(1, 0, 2),
+    8: np.rot90,
+}
+"""How a picture is set upright, by what its EXIF tag says of how it lies."""
+ON_ITS_SIDE = frozenset({5, 6, 7, 8})
+AVERAGED = frozenset({"L", "LA", "RGB", "RGBA", "CMYK", "YCbCr"})
+"""Kinds of pixels that are made smaller as they are."""
+UNREADABLE = (OSError, SyntaxError, ValueError, EOFError, IndexError, TypeError, struct.error)
+"""What decoders raise over damaged files."""
 
 
 class WrongPictureType(InputError):
@@ -99,19 +117,25 @@ def decoded(data: bytes, media_type: str, pixels_max: int) -> Picture:
 
     """
     with _told_plainly():
-        from PIL import Image, ImageOps  # noqa: PLC0415 - the extra `covers`
+        from PIL import Image  # noqa: PLC0415 - the extra `covers`
 
         # The bound below is ours and is an error; the library's own would be a warning, then an error.
         Image.MAX_IMAGE_PIXELS = None
         with Image.open(io.BytesIO(data), formats=[FORMATS[media_type]]) as image:
             _check_size(image.width, image.height, pixels_max)
             # A JPEG is decoded at a fraction of its size where that is enough: less to hold.
+            wide, high = image.size
             image.draft("RGB", (2 * SIDE_MAX, 2 * SIDE_MAX))
-            wide, high = _upright_size(image, data, media_type)
             image.load()
-            upright = ImageOps.exif_transpose(image)
-            upright.thumbnail((SIDE_MAX, SIDE_MAX))
-            pixels = np.asarray(_plain(upright), np.uint8)
+            told = _orientation(image)
+            # Smaller first, where its kind can be averaged: a large one is then never held twice.
+            small = image if image.mode in AVERAGED else _plain(image)
+            small.thumbnail((SIDE_MAX, SIDE_MAX))
+            pixels = np.asarray(_plain(small), np.uint8)
+    if told in TURNS:
+        pixels = np.ascontiguousarray(TURNS[told](pixels))
+    if told in ON_ITS_SIDE:
+        wide, high = high, wide
     return Picture(pixels, media_type.removeprefix("image/"), wide, high)
 
 
@@ -136,14 +160,13 @@ def _check_size(width: int, height: int, pixels_max: int) -> None:
         raise BadPicture(f"{size}: too long to be a cover.")
 
 
-def _upright_size(image: "Image", data: bytes, media_type: str) -> tuple[int, int]:
-    """Width and height as sent: a draft has already changed them."""
-    from PIL import Image  # noqa: PLC0415 - the extra `covers`
-
-    with Image.open(io.BytesIO(data), formats=[FORMATS[media_type]]) as sent:
-        width, height = sent.size
-    turned = image.getexif().get(0x0112, 1) in {5, 6, 7, 8}
-    return (height, width) if turned else (width, height)
+def _orientation(image: "Image") -> int:
+    """How the tag says that the picture lies, 1 where it says nothing that can be used."""
+    try:
+        told = image.getexif().get(0x0112, 1)
+    except (ValueError, TypeError, KeyError, SyntaxError, OSError, struct.error):
+        return 1
+    return told if isinstance(told, int) else 1
 
 
 def _plain(image: "Image") -> "Image":
@@ -166,5 +189,5 @@ def _told_plainly() -> Iterator[None]:
     """What a decoder raises over a damaged file, as one error that repeats none of its bytes."""
     try:
         yield
-    except (OSError, SyntaxError, ValueError, EOFError, IndexError, TypeError) as fault:
+    except UNREADABLE as fault:
         raise BadPicture("The picture is damaged or cut off.") from fault

@@ -6,6 +6,7 @@ recogniser is not used: it knows no Hangul. Needs the extra `covers`, imported w
 
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,12 @@ LINES_MAX = 24
 """Lines of one picture that are read, the largest ones."""
 UPRIGHT = 1.6
 """A box that is so many times taller than wide is a line from above to below."""
-CELL_LEAST, CELL_MOST = 0.45, 1.1
-"""How tall one letter of such a line is, in widths of the line."""
+PACE_LEAST, PACE_USUAL, PACE_MOST = 0.75, 1.2, 1.8
+"""From one letter of such a line to the next, in widths of its widest."""
+PACE_WEIGHT = 0.3
+"""How much an unusual pace counts against ink that is cut through."""
+GAP = 5
+"""White pixels on either side of a letter that was laid beside others."""
 LINE_HEIGHT = 64
 """Pixels of a line's height as it is read."""
 MARGIN = 12
@@ -126,38 +131,43 @@ def framed(strip: Pixels) -> Pixels:
 
 def unstacked(strip: Pixels) -> Pixels:
     """A strip of letters one under the other as one of letters side by side."""
-    ink: Pixels = np.any(strip < 128, axis=1)
-    cells = _cells([bool(row) for row in ink], strip.shape[1])
-    if not cells:
+    dark: Pixels = np.asarray(strip < 128, np.uint8)
+    rows, columns = np.flatnonzero(dark.any(axis=1)), np.flatnonzero(dark.any(axis=0))
+    if not len(rows):
         return strip
-    high = max(end - begin for begin, end in cells)
+    inked = strip[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    edges = _between(np.asarray(inked < 128, np.float32).mean(axis=1), inked.shape[1])
+    high = max(end - begin for begin, end in pairwise(edges))
     laid = []
-    for begin, end in cells:
+    for begin, end in pairwise(edges):
         spare = high - (end - begin)
-        rows = (spare // 2, spare - spare // 2)
-        laid.append(np.pad(strip[begin:end], (rows, (0, 0)), constant_values=255))
+        cell = ((spare // 2, spare - spare // 2), (GAP, GAP))
+        laid.append(np.pad(inked[begin:end], cell, constant_values=255))
     return np.concatenate(laid, axis=1)
 
 
-def _cells(ink: list[bool], wide: int) -> list[tuple[int, int]]:
-    """Where each letter of a stack begins and ends: at empty rows, but not those inside a syllable.
+def _between(ink: Box, wide: int) -> list[int]:
+    """Where the letters of a stack begin and end: at one pace, and where there is the least ink.
 
-    A syllable may have a gap of its own inside; none is much taller than wide.
+    `ink` is the share of each row that is dark. A syllable may have an empty row inside, so empty rows
+    alone tell nothing.
     """
-    runs: list[tuple[int, int]] = []
-    for row, dark in enumerate(ink):
-        if dark and runs and runs[-1][1] == row:
-            runs[-1] = (runs[-1][0], row + 1)
-        elif dark:
-            runs.append((row, row + 1))
-    cells: list[tuple[int, int]] = []
-    for begin, end in runs:
-        whole = cells and cells[-1][1] - cells[-1][0] >= CELL_LEAST * wide
-        if cells and not whole and end - cells[-1][0] <= CELL_MOST * wide:
-            cells[-1] = (cells[-1][0], end)
-        else:
-            cells.append((begin, end))
-    return cells
+    tall = len(ink)
+    best, edges = np.inf, [0, tall]
+    for count in range(
+        max(1, round(tall / (PACE_MOST * wide))), round(tall / (PACE_LEAST * wide)) + 1
+    ):
+        pace = tall / count
+        reach = max(1, round(0.15 * pace))
+        tried = [0]
+        for number in range(1, count):
+            near = max(tried[-1] + 1, round(number * pace) - reach)
+            tried.append(near + int(ink[near : near + 2 * reach + 1].argmin()))
+        crossed = sum(float(ink[edge]) for edge in tried[1:]) / count
+        cost = crossed + PACE_WEIGHT * abs(np.log(pace / (PACE_USUAL * wide)))
+        if cost < best:
+            best, edges = cost, [*tried, tall]
+    return edges
 
 
 def package_folder() -> Path:

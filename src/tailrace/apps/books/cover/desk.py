@@ -33,7 +33,7 @@ from tailrace.serve.served import Terms
 from tailrace.stores.port import Store
 
 COVER = "cover"
-HOPED_S = 1.5
+HOPED_S = 0.5
 """What reading a cover is hoped to take before the first."""
 HANGS_S = 60.0
 """A picture that is read for longer is taken to hang."""
@@ -142,10 +142,10 @@ class CoverDesk:
         if found.matched.books:
             found.how = "ocr"
         else:
-            if self.reader is None:
+            if self.reader is None and self.settings.ocr != "off":
                 found.degraded.append("ocr-unavailable")
-            if not found.reading.in_time:
-                found.degraded.append("ocr-timeout")
+            if found.reading.trouble:
+                found.degraded.append(found.reading.trouble)
             if self.chat is not None:
                 await self._ask(exchange, found, self.chat)
         self._covers.labels(found.how).inc()

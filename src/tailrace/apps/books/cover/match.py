@@ -7,7 +7,7 @@ picture. Needs rapidfuzz, imported where it is used.
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,8 +29,10 @@ TITLE_ALONE = 0.9
 """How like the title must be where no author is read."""
 ALONE_LETTERS = 4
 """And how many letters it must have: a short one may stand anywhere."""
-SIZE_ALIKE = 0.8
-"""Letters of this share of the title's size are as large as the title."""
+SIZE_ALIKE = 0.7
+"""Letters of this share of the title's size are as large as the title, and so must be part of it."""
+SPANS_TRIED = 4
+"""Places of a cover where a title is tried, the likest first."""
 TITLE_SHARE = 0.7
 """How much of a score is the title's; the rest is the author's."""
 AHEAD = 2.0
@@ -42,6 +44,10 @@ SEEN_LEAST = 0.4
 
 _PEOPLE = re.compile(r"[,/·&;]")
 _ROLES = re.compile(r"\s+(글|그림|지음|원작|엮음|옮김|저|편)$")
+_ABOUT = frozenset(
+    "글 그림 지음 지은이 원작 엮음 옮김 옮긴이 저 편 장편소설 소설집 소설 시집 산문집 에세이".split()  # noqa: SIM905
+)
+"""What covers say beside names: part of a title only where the title has it."""
 _NOBODY = {"작자 미상", "미상", "편집부"}
 _DIGITS = re.compile(r"[0-9]+")
 
@@ -65,8 +71,6 @@ class Match:
     title: float
     author: float
     span: tuple[int, int]
-    alone: bool
-    """Whether nothing else is written as large as the title."""
 
     @property
     def work(self) -> tuple[str, str]:
@@ -79,7 +83,7 @@ class Match:
         if self.author >= AUTHOR_LEAST:
             return self.title >= TITLE_LEAST
         enough = len(letters(self.document.title)) >= ALONE_LETTERS
-        return self.title >= TITLE_ALONE and enough and self.alone
+        return self.title >= TITLE_ALONE and enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,49 +170,76 @@ def _candidates(store: Store, lines: Sequence[ReadLine]) -> list[Document]:
     return store.get(list(ids))
 
 
+class _Cover:
+    """The words of a cover, and how like every run of them is to every name in question."""
+
+    def __init__(self, words: Sequence[_Word], names: Sequence[str]) -> None:
+        from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - the extra `covers`
+        from rapidfuzz.process import cdist  # noqa: PLC0415
+
+        self._like_one = Levenshtein.normalized_similarity
+        self.words = words
+        self.spans = [
+            (begin, end)
+            for begin in range(len(words))
+            for end in range(begin + 1, min(len(words), begin + SPAN_MAX) + 1)
+        ]
+        self._place = {name: place for place, name in enumerate(dict.fromkeys(names))}
+        self._like = cdist(
+            [parts(self._text(range(*span))) for span in self.spans],
+            [parts(name) for name in self._place],
+            scorer=self._like_one,
+            score_cutoff=SEEN_LEAST,
+        )
+
+    def _text(self, places: Iterable[int]) -> str:
+        return letters("".join(self.words[place].text for place in places))
+
+    def places(self, name: str) -> list[tuple[float, tuple[int, int]]]:
+        """Where a name may stand, and how like it is there, the likest first."""
+        column = self._like[:, self._place[name]]
+        best = column.argsort(kind="stable")[::-1][:SPANS_TRIED]
+        return [(float(column[place]), self.spans[place]) for place in best]
+
+    def person(self, name: str, title: tuple[int, int]) -> tuple[float, set[int]]:
+        """How like a name is to what stands outside the title, and the words that say it."""
+        for like, (begin, end) in self.places(name):
+            if end <= title[0] or begin >= title[1]:
+                return like, set(range(begin, end)) if like >= AUTHOR_LEAST else set()
+        return 0.0, set()
+
+    def headline(self, name: str, span: tuple[int, int], explained: set[int]) -> float:
+        """How like a title is to all that is written as large as it, but for what is explained."""
+        inside = range(*span)
+        least = SIZE_ALIKE * max(self.words[place].size for place in inside)
+        whole = [
+            place
+            for place, word in enumerate(self.words)
+            if place in inside
+            or (word.size >= least and place not in explained and word.text not in _ABOUT)
+        ]
+        text = self._text(whole)
+        if not _same_number(name, text):
+            return 0.0
+        return float(self._like_one(parts(text), parts(name)))
+
+
 def _scored(words: Sequence[_Word], books: Sequence[Document]) -> list[Match]:
-    """Every book against every run of words, in one go."""
-    from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - the extra `covers`
-    from rapidfuzz.process import cdist  # noqa: PLC0415
-
-    spans = [
-        (begin, end)
-        for begin in range(len(words))
-        for end in range(begin + 1, min(len(words), begin + SPAN_MAX) + 1)
-    ]
-    texts = [letters("".join(word.text for word in words[b:e])) for b, e in spans]
-    names = {name: place for place, name in enumerate(dict.fromkeys(_all_names(books)))}
-    like = cdist(
-        [parts(text) for text in texts],
-        [parts(name) for name in names],
-        scorer=Levenshtein.normalized_similarity,
-        score_cutoff=SEEN_LEAST,
-    )
-    made = []
-    for book in books:
-        title, at = 0.0, 0
-        for name in _titles(book):
-            column = like[:, names[name]]
-            for place in column.argsort()[::-1][:3]:
-                if column[place] > title and _same_number(name, texts[place]):
-                    title, at = float(column[place]), int(place)
-        people = _people(book)
-        author = max((float(like[:, names[name]].max()) for name in people), default=0.0)
-        score = TITLE_SHARE * title + (1 - TITLE_SHARE) * author if people else title
-        made.append(Match(book, score, title, author, spans[at], _alone(words, spans[at])))
-    return made
+    """Every book, at the place of the cover where it fits best."""
+    cover = _Cover(words, [name for book in books for name in (*_titles(book), *_people(book))])
+    return [max(_fits(cover, book), key=lambda made: made.score) for book in books]
 
 
-def _alone(words: Sequence[_Word], span: tuple[int, int]) -> bool:
-    """Whether no word outside the span is written as large as those inside."""
-    begin, end = span
-    size = max(word.size for word in words[begin:end])
-    rest = (*words[:begin], *words[end:])
-    return all(word.size < SIZE_ALIKE * size for word in rest)
-
-
-def _all_names(books: Sequence[Document]) -> list[str]:
-    return [name for book in books for name in (*_titles(book), *_people(book))]
+def _fits(cover: _Cover, book: Document) -> Iterator[Match]:
+    people = _people(book)
+    for name in _titles(book):
+        for _, span in cover.places(name):
+            there = [cover.person(person, span) for person in people]
+            author = max((like for like, _ in there), default=0.0)
+            explained = set().union(*(said for _, said in there))
+            title = cover.headline(name, span, explained)
+            score = TITLE_SHARE * title + (1 - TITLE_SHARE) * author if people else title
+            yield Match(book, score, title, author, span)
 
 
 def _titles(book: Document) -> list[str]:

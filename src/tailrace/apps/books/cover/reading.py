@@ -4,22 +4,26 @@ One picture on one thread. A picture that lies on its side or its head tells not
 lines are turned and read again, until a book fits or all ways are tried. Whoever leaves ends it.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
+from typing import Literal
 
 import numpy as np
 
 from tailrace.apps.books.cover.match import NOTHING, Matched, ReadLine
 from tailrace.apps.books.cover.settings import CoverSettings
 from tailrace.core.clock import Clock
-from tailrace.core.errors import ModelTimeout
+from tailrace.core.errors import ModelError, ModelTimeout
 from tailrace.core.work import Stamps
 from tailrace.models.errors import Abandoned, ModelUnavailable
 from tailrace.models.picture import Picture, Pixels, decoded
 from tailrace.models.tesseract import ReadingChild, Tesseract
 from tailrace.models.text_boxes import Line, TextBoxes, cut, framed, in_order, unstacked
+
+log = logging.getLogger(__name__)
 
 MODULES = ("cv2", "pyclipper", "shapely", "rapidocr")
 """What finding lines needs, beside what every cover does."""
@@ -38,7 +42,8 @@ class Reading:
     turned: int = 0
     """By how many degrees, clockwise, the picture was turned to be read so."""
     matched: Matched = NOTHING
-    in_time: bool = True
+    trouble: Literal["", "ocr-timeout", "ocr-failed"] = ""
+    """What kept it from being read to the end."""
     trail: Stamps = field(default_factory=lambda: Stamps(0.0))
     """Where the time went."""
 
@@ -92,24 +97,28 @@ class Reader:
 
         Raises:
             Abandoned: the attempt was given up.
-            ModelError: tesseract failed.
 
         """
         ends = self._clock.now() + self._seconds
-        lines = self._detector().find(picture.pixels)
-        trail.close("detect", self._clock.now())
+        found = {0: self._find(picture.pixels, trail)}
         best = Reading(picture, trail=trail)
-        for degrees in turns(lines):
+        for degrees in turns(found[0]):
             attempt.check()
-            pixels, there = turned(picture.pixels, lines, degrees)
+            side = degrees % 180
+            if side not in found:  # lines on their side are found worse than lines that lie
+                found[side] = self._find(np.rot90(picture.pixels, -1), trail)
+            pixels = np.ascontiguousarray(np.rot90(picture.pixels, -(degrees // 90)))
+            there = found[side] if degrees == side else upside_down(found[side], pixels)
+            if not there:
+                continue
             strips = [strip(pixels, line) for line in there]
             child = attempt.child(self._tesseract.reading())
             try:
                 texts = child.read(strips, ends - self._clock.now())
-            except ModelTimeout:
-                return Reading(
-                    picture, best.lines, best.turned, best.matched, in_time=False, trail=trail
-                )
+            except ModelError as error:
+                log.warning("a cover was not read: %s", error)
+                late = isinstance(error, ModelTimeout)
+                return replace(best, trouble="ocr-timeout" if late else "ocr-failed")
             finally:
                 trail.close("recognise", self._clock.now())
             read = tuple(
@@ -122,6 +131,11 @@ class Reader:
             if matched.books:
                 break
         return best
+
+    def _find(self, pixels: Pixels, trail: Stamps) -> list[Line]:
+        lines = self._detector().find(pixels)
+        trail.close("detect", self._clock.now())
+        return lines
 
     def _detector(self) -> TextBoxes:
         """Opened with the first picture: who has no covers does not pay for it."""
@@ -159,19 +173,11 @@ def turns(lines: Sequence[Line]) -> tuple[int, ...]:
     return (0, 180, 90, 270)
 
 
-def turned(pixels: Pixels, lines: Sequence[Line], degrees: int) -> tuple[Pixels, list[Line]]:
-    """Picture and lines, turned clockwise by a multiple of 90 degrees."""
-    made = list(lines)
+def upside_down(lines: Sequence[Line], pixels: Pixels) -> list[Line]:
+    """The lines where they are in a picture that was turned by half."""
     high, wide = pixels.shape[:2]
-    for _ in range(degrees // 90):
-        boxes = [np.stack([high - line.box[:, 1], line.box[:, 0]], axis=1) for line in made]
-        # What was the lower left corner is the upper left one now.
-        made = [
-            Line(np.roll(box, 1, axis=0), tall=not line.tall)
-            for box, line in zip(boxes, made, strict=True)
-        ]
-        high, wide = wide, high
-    return np.ascontiguousarray(np.rot90(pixels, -(degrees // 90))), in_order(made)
+    whole = np.array([wide, high], np.float32)
+    return in_order([Line(np.roll(whole - line.box, 2, axis=0), line.tall) for line in lines])
 
 
 def strip(pixels: Pixels, line: Line) -> Pixels:

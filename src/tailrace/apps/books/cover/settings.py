@@ -6,6 +6,7 @@ from pydantic import Field
 
 from tailrace.serve.remote_settings import RemoteOffer, TimeoutSettings
 from tailrace.serve.settings import (
+    DeadlineFeasibleSettings,
     DoorSettings,
     QueueTimeoutSettings,
     Settings,
@@ -73,6 +74,7 @@ class CoverSettings(Settings):
         policies=(
             WaitingRoomSettings(kind="waiting-room", seats=8),
             QueueTimeoutSettings(kind="queue-timeout", seconds=15.0),
+            DeadlineFeasibleSettings(kind="deadline-feasible", slack=1.1),
         ),
     )
     """Who is let in."""
