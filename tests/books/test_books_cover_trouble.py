@@ -1,4 +1,4 @@
-"""Covers when things go wrong: a reader that hangs, a caller who leaves, a model elsewhere that is no help."""
+"""Covers when things go wrong: a reader that hangs, a caller who leaves, a model elsewhere without help."""
 
 import contextlib
 import json
