@@ -1,5 +1,6 @@
 """Fixtures that tests of several folders share: the tiny real models, and the offline model."""
 
+import gc
 import importlib.util
 import os
 from collections.abc import Iterator
@@ -17,6 +18,13 @@ from tiny import write_tiny, write_tiny_by_token
 
 IN_PROCESSES = Running(isolation="process")
 BY_OPENVINO = Running("openvino")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_left_open() -> Iterator[None]:
+    """What a file's tests leave open is found at its end, not in another file's test."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import base64
 import gc
 import importlib
 import os
+import sys
 from collections.abc import Iterator
 
 import matrix
@@ -25,6 +26,8 @@ def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No proxy on the way, and nothing of a client left for the next test."""
     monkeypatch.setenv("NO_PROXY", "*")
     yield
+    if hub := sys.modules.get("huggingface_hub"):
+        hub.close_session()
     gc.collect()
 
 

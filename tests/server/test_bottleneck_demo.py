@@ -129,6 +129,27 @@ def test_a_way_to_nowhere_hangs_up():
     asyncio.run(main())
 
 
+def test_a_caller_who_left_before_the_way_was_made_leaves_nothing_open():
+    async def main():
+        taken, gone = asyncio.Event(), asyncio.Event()
+
+        async def wait(reader, writer):
+            taken.set()
+            await reader.read()
+            gone.set()
+            writer.close()
+
+        server = await asyncio.start_server(wait, "127.0.0.1", 0)
+        start = Way(server.sockets[0].getsockname()[1], 0.0).connection()
+        start.connection_made(asyncio.Transport())
+        start.connection_lost(None)  # before its way has reached the other end
+        await asyncio.wait_for(taken.wait(), 5)
+        await asyncio.wait_for(gone.wait(), 5)
+        server.close()
+
+    asyncio.run(main())
+
+
 def test_what_is_no_chat_is_an_error_and_not_a_crash():
     with serving(NEAR) as url, httpx.Client(trust_env=False) as client:
         assert client.post(url + "/chat/completions", content=b"{").status_code == 400

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scripted import CLOSE, RESET, Answer, Scripted, reply, scripted
 from tailrace.latency.address import BadAddress
 from tailrace.latency.exchange import Exchange, now_ns
-from tailrace.latency.http1 import HEAD_BYTES_MAX, BadHeader
+from tailrace.latency.http1 import HEAD_BYTES_MAX, BadHeader, Connection
 from tailrace.latency.pool import Pool
 
 
@@ -381,6 +381,27 @@ def test_a_cancelled_request_leaves_no_connection_behind() -> None:
         assert not exchange.connection.reused
 
     using(work, [0.3, reply(b"first")], [reply(b"next")])
+
+
+def test_a_request_cancelled_in_the_moment_of_its_answer_leaves_no_connection_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def work(server: Scripted, pool: Pool) -> None:
+        held: list[Connection] = []
+        complete = Connection._complete
+
+        def complete_and_cancel(connection: Connection) -> None:
+            complete(connection)
+            held.append(connection)
+            task.cancel()
+
+        monkeypatch.setattr(Connection, "_complete", complete_and_cancel)
+        task = asyncio.create_task(pool.request("GET", server.url))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert [connection.usable for connection in held] == [False]
+
+    using(work, [reply(b"first")])
 
 
 ANSWERS = (

@@ -164,7 +164,11 @@ class Pool:
         self, origin: _Origin, connection: Connection, exchange: Exchange, payload: bytes
     ) -> None:
         exchange.stamps.connected = now_ns()
-        await connection.carry(exchange, payload)
+        try:
+            await connection.carry(exchange, payload)
+        except BaseException:  # given up, be it in the moment the answer came: nobody keeps it
+            connection.close()
+            raise
         origin.note(exchange)
         if connection.usable:
             origin.idle.append(connection)

@@ -81,6 +81,8 @@ class _Near(_End):
         self.other = far
         for data in self._early:
             self._arrive(data)
+        if self.transport is None:  # who connected has left meanwhile
+            self._close_other()
 
     def _arrive(self, data: bytes) -> None:
         if self.other is None:
