@@ -21,7 +21,7 @@ def test_a_hit_carries_ranks_and_scores_of_both_legs(shop):
 def test_the_answer_says_how_the_legs_were_fused(shop):
     fusion = shop.search("바다")["fusion"]
     assert (fusion["method"], fusion["rank_base"]) == ("rrf", 1)
-    assert set(fusion) == {"method", "k", "rank_base", "window", "weights", "ties"}
+    assert set(fusion) == {"method", "k", "rank_base", "window", "weights", "ties", "rerank"}
 
 
 def test_what_a_hit_scores_is_what_its_legs_say_by_the_printed_rule(shop):

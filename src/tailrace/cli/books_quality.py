@@ -18,7 +18,7 @@ from tailrace.cli.console import fail, fail_configuration, out, progress_bar
 from tailrace.core.errors import TailraceError
 from tailrace.models.port import Progress
 from tailrace.search.gate import scored
-from tailrace.search.hybrid import Mode
+from tailrace.search.hybrid import HybridSearch, Mode
 from tailrace.search.quality import (
     DEPTH,
     METRICS,
@@ -34,11 +34,13 @@ from tailrace.search.quality import (
 from tailrace.serve.settings import BadConfiguration, load
 from tailrace.stores.port import Space
 
-SYSTEMS: dict[str, Mode] = {"keyword": "keyword", "vector": "vector", "hybrid": "hybrid"}
+SYSTEMS: tuple[Mode, ...] = ("keyword", "vector", "hybrid")
 """The degraded mode is the keyword leg alone."""
+RERANKED = "reranked"
+"""The hybrid with the rerank stage, where the settings have one."""
 BASELINE = "baseline"
 """What a model elsewhere is called in the report."""
-PATIENCE_MS = 60_000.0
+PATIENCE = {"search.embed_ms": 60_000.0, "search.rerank_ms": 60_000.0}
 
 Rows = dict[str, list[list[float]]]
 
@@ -84,7 +86,7 @@ def quality(
         judged = judged_queries(labelled, queries)
         if qrels is not None:
             qrels.write_text(trec_qrels(labelled), encoding="utf-8")
-        settings = load(BooksSettings, config, overrides={"search.embed_ms": PATIENCE_MS})
+        settings = load(BooksSettings, config, overrides=PATIENCE)
         with progress_bar() as progress:
             server = BooksServer(settings, progress)
             rows, space = asyncio.run(_measure(server, judged, remote, progress))
@@ -96,6 +98,7 @@ def quality(
         "queries": len(labelled),
         "without_labels": len(labelled) - len(judged),
         "fusion": asdict(server.search.vote) | {"k": server.search.k},
+        "rerank": None if (stage := server.search.reranking) is None else stage.told(),
         "analyzer": server.store.analyzer.fingerprint,
         "baseline": None if space is None else asdict(space) | {"fingerprint": space.fingerprint},
     }
@@ -108,14 +111,19 @@ def quality(
 async def _measure(
     server: BooksServer, judged: list[Labelled], remote: Remote | None, progress: Progress
 ) -> tuple[Rows, Space | None]:
-    rows: Rows = {name: [] for name in SYSTEMS}
+    asked: list[tuple[str, HybridSearch, Mode]] = [
+        (mode, server.search.without_rerank(), mode) for mode in SYSTEMS
+    ]
+    if server.search.reranking is not None:
+        asked.append((RERANKED, server.search, "hybrid"))
+    rows: Rows = {name: [] for name, _, _ in asked}
     space = None
     async with server.running():
         if remote is not None:
             rows[BASELINE], space = await _elsewhere(server, judged, remote, progress)
         for number, query in enumerate(judged, 1):
-            for name, mode in SYSTEMS.items():
-                rows[name].append(await scored(server.search, query, mode))
+            for name, search, mode in asked:
+                rows[name].append(await scored(search, query, mode))
             progress("searching", number / len(judged))
     return rows, space
 
@@ -176,7 +184,7 @@ def _print(report: dict[str, Any]) -> None:
     out.print(
         f"{report['queries']} queries, {report['without_labels']} without labels; means with 95 % "
         f"bootstrap intervals over queries; fusion {report['fusion']}; degraded mode = keyword; "
-        f"analyser {report['analyzer']}"
+        f"analyser {report['analyzer']}, rerank {report['rerank'] or 'off'}"
     )
 
 

@@ -87,7 +87,7 @@ def _timed(prefix: str, unit: float, *, dash: str) -> tuple[Field, ...]:
     )
 
 
-SEARCHED = ("embed", "keyword", "vector", "fetch", "fuse", "upsert")
+SEARCHED = ("embed", "keyword", "vector", "fuse", "rerank", "fetch", "upsert")
 """The stages of a search: its own work, as inference is a model's."""
 
 FAMILIES: tuple[Family, ...] = (

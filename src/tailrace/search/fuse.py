@@ -29,6 +29,14 @@ def equal_votes(keyword: Sequence[Hit]) -> Votes:
 
 
 @dataclass(frozen=True, slots=True)
+class Reread:
+    """What the rerank stage said of a document, and where it stood before."""
+
+    score: float
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fused:
     """One document of the fused list, with what each leg said of it."""
 
@@ -39,6 +47,7 @@ class Fused:
     vote: float
     """The keyword leg's weight for it; 0 where it has no hit there."""
     vector: Hit | None
+    reread: Reread | None = None
 
 
 def fuse(keyword: Sequence[Hit], vector: Sequence[Hit], votes: Votes, *, k: float) -> list[Fused]:

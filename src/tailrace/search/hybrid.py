@@ -5,9 +5,10 @@ is the keyword leg's alone, and says so; never is another model asked. Knows no 
 """
 
 import asyncio
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, Protocol
 
@@ -15,6 +16,7 @@ from tailrace.core.clock import Clock
 from tailrace.core.errors import InputError, TailraceError
 from tailrace.core.work import Stamps
 from tailrace.search.fuse import Fused, Votes, equal_votes, fuse
+from tailrace.search.rerank import DEGRADED, Reranking
 from tailrace.search.vote import VoteRule, asked_terms
 from tailrace.stores.errors import SpaceMismatch
 from tailrace.stores.port import ALL, Document, Filter, KeywordLeg, Store, VectorLeg, Vectors
@@ -105,17 +107,25 @@ class HybridSearch:
         k: float = 20.0,
         budget: Budget | None = None,
         degraded: Callable[[str], object] = str,
+        reranking: Reranking | None = None,
         beside: bool = False,
     ) -> None:
         self.store = store
         self.vote = vote or VoteRule()
         self.k = k
         self.budget = budget or Budget()
+        self.reranking = reranking
         self._embedder = embedder
         self._threads = threads
         self._clock = clock
         self._tell_degraded = degraded
         self._near_in = partial(store.vector, backfilling=beside)
+
+    def without_rerank(self) -> "HybridSearch":
+        """The same search, ending with the fusion."""
+        made = copy.copy(self)
+        made.reranking = None
+        return made
 
     async def search(self, query: Query) -> Answer:
         """One page.
@@ -139,9 +149,13 @@ class HybridSearch:
                 words = self._threads.submit(self.store.keyword, terms, WINDOW, query.where)
             if embedding is not None:
                 vectors = await embedding
-            return await asyncio.get_running_loop().run_in_executor(
-                self._threads, self._finish, query, terms, words, vectors, reasons, trail
-            )
+            on_thread = partial(asyncio.get_running_loop().run_in_executor, self._threads)
+            rank = partial(self._rank, query, terms, words, vectors, reasons, trail)
+            if not (count := self._to_reread(query)):
+                return await on_thread(lambda: self._page(query, rank(), reasons, trail))
+            ranked, held = await on_thread(lambda: self._first(rank(), count))
+            ranked = await self._reread(query, ranked, held, reasons, trail)
+            return await on_thread(self._page, query, ranked, reasons, trail)
         except BaseException:
             for under_way in (embedding, words):
                 if under_way is not None:
@@ -164,7 +178,40 @@ class HybridSearch:
         trail.close("embed-wait", self._clock.now())
         return vectors
 
-    def _finish(
+    def _to_reread(self, query: Query) -> int:
+        """How many of the best are reread: none where the page shows none of them."""
+        stage = self.reranking
+        if stage is None or query.mode != "hybrid":
+            return 0
+        return stage.window if (query.page - 1) * query.size < stage.window else 0
+
+    def _first(self, ranked: "_Ranked", count: int) -> "tuple[_Ranked, dict[str, Document]]":
+        """The ranking, with the documents that are to be reread: none where a leg is lacking."""
+        ids = [one.id for one in ranked.fused[:count]] if ranked.near else []
+        return ranked, {document.id: document for document in self.store.get(ids)}
+
+    async def _reread(
+        self,
+        query: Query,
+        ranked: "_Ranked",
+        held: Mapping[str, Document],
+        reasons: list[str],
+        trail: Stamps,
+    ) -> "_Ranked":
+        """The ranking reread; as it was fused where that does not come in time."""
+        if self.reranking is None or not held:
+            return ranked
+        try:
+            fused = await self.reranking.reread(query.text, ranked.fused, held)
+            return replace(ranked, fused=fused)
+        except (TailraceError, TimeoutError):
+            reasons.append(DEGRADED)
+            self._tell_degraded(DEGRADED)
+            return ranked
+        finally:
+            trail.close("rerank", self._clock.now())
+
+    def _rank(
         self,
         query: Query,
         terms: list[str],
@@ -172,8 +219,8 @@ class HybridSearch:
         vectors: Vectors | None,
         reasons: list[str],
         trail: Stamps,
-    ) -> Answer:
-        """The vector leg, and the page; on one of the threads.
+    ) -> "_Ranked":
+        """The vector leg, and the fusion; on one of the threads.
 
         Waiting for `words` there is safe: the threads take their work in order, so it has begun.
         """
@@ -182,9 +229,11 @@ class HybridSearch:
             trail.close("vector", self._clock.now())
         leg = NO_WORDS if words is None else words.result()
         trail.close("keyword", self._clock.now())
-        answer = self._page(query, terms, leg, near, reasons, trail)
+        self._check(query.where, leg, near)
+        votes = self._votes(leg, near, query.text, terms)
+        fused = fuse(leg.hits, near.hits if near else (), votes, k=self.k)[:WINDOW]
         trail.close("fuse", self._clock.now())
-        return answer
+        return _Ranked(leg, near, votes, fused)
 
     def _near(self, query: Query, vectors: Vectors, reasons: list[str]) -> VectorLeg | None:
         """The vector leg; where the vector is of another space the reason is noted."""
@@ -201,19 +250,12 @@ class HybridSearch:
         self._tell_degraded(error.code)
 
     def _page(
-        self,
-        query: Query,
-        terms: list[str],
-        leg: KeywordLeg,
-        near: VectorLeg | None,
-        reasons: list[str],
-        trail: Stamps,
+        self, query: Query, ranked: "_Ranked", reasons: Sequence[str], trail: Stamps
     ) -> Answer:
-        self._check(query.where, leg, near)
-        votes = self._votes(leg, near, query.text, terms)
-        fused = fuse(leg.hits, near.hits if near else (), votes, k=self.k)[:WINDOW]
+        leg, near, fused = ranked.leg, ranked.near, ranked.fused
         page = fused[(query.page - 1) * query.size : query.page * query.size]
         held = {document.id: document for document in self.store.get([one.id for one in page])}
+        trail.close("fetch", self._clock.now())
         return Answer(
             [Found(held[one.id], one) for one in page if one.id in held],
             len(fused),
@@ -222,7 +264,7 @@ class HybridSearch:
             near.space if near else None,
             leg.exact and (near is None or near.exact),
             near is not None and near.short,
-            votes,
+            ranked.votes,
             trail,
         )
 
@@ -241,6 +283,16 @@ class HybridSearch:
         known = self.store.categories()
         if not any(name == path or name.startswith(f"{path}/") for name in known):
             raise UnknownCategory(f"There is no category {path!r}; /api/books/stats lists them.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """Both legs and what the fusion made of them."""
+
+    leg: KeywordLeg
+    near: VectorLeg | None
+    votes: Votes
+    fused: list[Fused]
 
 
 NO_WORDS = KeywordLeg((), {}, exact=True)

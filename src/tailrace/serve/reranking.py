@@ -9,7 +9,7 @@ from tailrace.models.cross_encoder import OnnxCrossEncoder
 from tailrace.models.port import FloatArray
 from tailrace.models.threads import InferenceThreads
 from tailrace.models.tokens import Tokens
-from tailrace.serve.exchange import Exchange
+from tailrace.serve.exchange import Journey
 from tailrace.serve.served import INLINE_CHARS, Answered, Item, NotOffered, ServedModel, Terms
 
 
@@ -66,7 +66,7 @@ class ServedReranker:
 
     async def rerank(
         self,
-        exchange: Exchange,
+        exchange: Journey,
         query: str,
         texts: Sequence[str],
         terms: Terms,
@@ -98,7 +98,7 @@ class ServedReranker:
 
     async def score(
         self,
-        exchange: Exchange,
+        exchange: Journey,
         pairs: Sequence[tuple[str, str]],
         terms: Terms,
         *,
@@ -112,7 +112,7 @@ class ServedReranker:
         return await self._score(exchange, tokenize, pairs, terms)
 
     async def classify(
-        self, exchange: Exchange, texts: Sequence[str], terms: Terms, *, left: bool = False
+        self, exchange: Journey, texts: Sequence[str], terms: Terms, *, left: bool = False
     ) -> Scored:
         """Every text against every label of the offer: len(texts) * len(labels) scores.
 
@@ -140,7 +140,7 @@ class ServedReranker:
 
     async def _score(
         self,
-        exchange: Exchange,
+        exchange: Journey,
         tokenize: Callable[[], list[Tokens]],
         pairs: Sequence[tuple[str, str]],
         terms: Terms,

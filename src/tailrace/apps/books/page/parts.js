@@ -7,7 +7,7 @@ import { knows, t } from "./shared/i18n.js";
 /** Which kind a part is drawn as. @type {Record<string, string>} */
 const KINDS = {
   wait: "wait", "embed-wait": "wait", batch: "wait", input: "wait",
-  tokenize: "model", embed: "model", infer: "model", spec: "model", generation: "model",
+  tokenize: "model", embed: "model", infer: "model", rerank: "model", spec: "model", generation: "model",
   detect: "model", recognise: "model", "first-byte": "wait", match: "store",
   keyword: "store", vector: "store", fuse: "store", fetch: "store", search: "store",
 };
