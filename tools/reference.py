@@ -98,6 +98,7 @@ BOUNDING_CONSTANTS = (
     ("tailrace.core.batch", "LOOKAHEAD", "places down the line that company is looked for"),
     ("tailrace.core.line", "CALLERS_REMEMBERED", "callers whose share of a lane is kept in mind"),
     ("tailrace.serve.served", "INLINE_CHARS", "characters tokenised on the event loop"),
+    ("tailrace.apps.books.reranking", "TOKENS_MAX", "tokens of a document that are reread"),
     ("tailrace.apps.books.baseline", "BATCH_TEXTS", "texts in one request to a baseline's API"),
     ("tailrace.apps.books.baseline", "TRIES_MAX", "times one such request is made"),
     ("tailrace.apps.books.baseline", "PAUSE_S_MAX", "seconds of pause that end the comparison"),
