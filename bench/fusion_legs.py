@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from tailrace.apps.books.catalogue import shipped_documents
 from tailrace.apps.books.embedding import ModelEmbedder
+from tailrace.apps.books.reranking import TOKENS_MAX
+from tailrace.models.cross_encoder import OnnxCrossEncoder
 from tailrace.search.analyzers import AnalyzerName, analyzer_named
 from tailrace.search.fuse import Votes, equal_votes, fuse
 from tailrace.search.hybrid import WINDOW
 from tailrace.search.ingest import ingest
+from tailrace.search.passages import passage
 from tailrace.search.quality import DEPTH, Labelled
 from tailrace.search.vote import VoteRule, asked_terms
 from tailrace.stores.port import KeywordLeg, VectorLeg
@@ -87,6 +92,22 @@ def collected(
         }
         store.close()
     return made
+
+
+def reread(model: OnnxCrossEncoder, rule: Rule, legs: Sequence[Legs]) -> list[list[str]]:
+    """The rankings of a rule, their first documents in the order of a cross-encoder's scores."""
+    texts = {document.id: passage(document) for document in shipped_documents()}
+    found = []
+    for one in legs:
+        ids = rule.ranking(one)
+        asked = model.plain(one.query.text)
+        pairs = [
+            model.fit(asked, model.plain(texts[id_]), text_first=True, text_max=TOKENS_MAX)
+            for id_ in ids
+        ]
+        order = np.argsort(-model.logits(pairs), kind="stable") if ids else []
+        found.append([ids[place] for place in order])
+    return found
 
 
 async def _vectors(model: ModelEmbedder, queries: Sequence[Labelled]):
