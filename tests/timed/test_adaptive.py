@@ -33,7 +33,7 @@ class Elsewhere:
         try:
             left = self.alone_s
             while left > 1e-9:
-                step = min(left, self.alone_s / 16)
+                step = min(left, self.alone_s / 4)
                 await asyncio.sleep(step * max(1.0, self.inside / self.capacity))
                 left -= step
         finally:
@@ -102,8 +102,8 @@ def bench(
 @pytest.mark.parametrize("capacity", [1, 2, 4, 7, 16, 40])
 def test_the_limit_finds_the_capacity_and_keeps_the_throughput(capacity):
     async def story(made: Bench) -> tuple[list[int], float]:
-        await made.watch(60)
-        return await made.watch(30), await made.rate(60)
+        await made.watch(40)
+        return await made.watch(20), await made.rate(20)
 
     seen, rate = bench(story, capacity=capacity)
     assert capacity <= mean(seen) <= 1.35 * capacity + 2
@@ -116,7 +116,7 @@ def test_the_limit_keeps_still_where_the_upstream_does(capacity):
 
     async def story(made: Bench) -> list[int]:
         await made.watch(60)
-        return await made.watch(200)
+        return await made.watch(100)
 
     seen = bench(story, capacity=capacity)
     usual = [slots for slots in seen if slots > 0.6 * max(seen)]
@@ -145,8 +145,8 @@ def test_an_upstream_that_became_slower_as_a_whole_is_not_taken_for_a_full_one()
     async def story(made: Bench) -> tuple[float, float]:
         await made.watch(60)
         made.upstream.alone_s *= 3
-        await made.watch(180)
-        return mean(await made.watch(60)), await made.rate(60)
+        await made.watch(120)
+        return mean(await made.watch(30)), await made.rate(30)
 
     level, rate = bench(story, capacity=12)
     assert 11 <= level <= 18
