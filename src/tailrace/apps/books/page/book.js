@@ -9,12 +9,14 @@ function drawn(text, most) {
   return sum % most;
 }
 
+/** The colour of a category's shelf. */
+export const hue = (category) => drawn((category || "").split("/")[0], 360);
+
 /** A cover of our own making, for the eye only: a shelf has its colour, and each of its books a shade of it. */
 export function cover(book, size = "") {
   const node = el(`span.cover${size && `.${size}`}`, { "aria-hidden": "true" },
     el("span.cover-title", {}, book.title), el("span.cover-author", {}, (book.author || "").split(/[,·]/)[0]));
-  const shelf = drawn((book.category || "").split("/")[0], 360);
-  setVars(node, { "--hue": shelf + drawn(book.title, 71) - 35, "--shade": `${drawn(book.id, 13) - 6}%` });
+  setVars(node, { "--hue": hue(book.category) + drawn(book.title, 71) - 35, "--shade": `${drawn(book.id, 13) - 6}%` });
   return node;
 }
 

@@ -66,9 +66,10 @@ export class Clocks {
     delete this.from[name];
   }
 
-  /** @param {string} [stage]  the one that ran out */
-  end(stage) {
+  /** @param {string} [stage]  the one that broke @param {boolean} [late]  because its time was up, by the service's clock */
+  end(stage, late) {
     for (const name of NAMES) this.stop(name);
+    if (stage && late) this.came[stage] = Math.max(this.came[stage] || 0, 1000 * (this.limits[`${stage}_s`] || 0));
     clearInterval(this.timer);
     this.broken = stage || "";
     this.draw();

@@ -9,6 +9,7 @@ import { t } from "./shared/i18n.js";
 import { enterHits } from "./hits.js";
 
 const EXAMPLES = 5;
+const NOTHING = { category: "", author: "", year_from: "", year_to: "", page: 1 };
 const FIELDS = ["q", "author", "year_from", "year_to"];
 /** @type {Record<string, number>} */
 let categories = {};
@@ -25,22 +26,25 @@ export function startFilters() {
   }
   $("category").addEventListener("change", () => { asked.category = $("category").value; asked.page = 1; look(); });
   $("clear").addEventListener("click", () => {
-    Object.assign(asked, { category: "", author: "", year_from: "", year_to: "", page: 1 });
+    Object.assign(asked, NOTHING);
     fill();
     look();
     $("q").focus();
   });
-  $("search").addEventListener("submit", (event) => { event.preventDefault(); lookFor($("q").value); });
+  $("search").addEventListener("submit", (event) => {
+    event.preventDefault();
+    Object.assign(asked, { q: $("q").value, page: 1 });
+    look();
+  });
   $("q").addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown" && !event.isComposing) { event.preventDefault(); enterHits(); }
   });
   fill();
 }
 
-/** Search for these words, as if they had been typed. */
-export function lookFor(words) {
-  asked.q = words;
-  asked.page = 1;
+/** Search for these words anew: on one shelf where one is named, and else on all. */
+export function lookFor(words, shelf = "") {
+  Object.assign(asked, NOTHING, { q: words, category: shelf });
   fill();
   look();
 }
@@ -59,7 +63,8 @@ export function fill() {
 
 export function drawFilters() {
   $("clear").hidden = !narrowed();
-  $("examples").hidden = $("promise").hidden = Boolean(asked.q.trim()) || seen.phase !== "idle";
+  const begun = Boolean(asked.q.trim()) || seen.phase !== "idle";
+  for (const id of ["examples", "bookcase", "promise"]) $(id).hidden = begun;
 }
 
 /** @param {Record<string, number>} known  how many books each category has, by path */

@@ -4,6 +4,7 @@ import { readAddress, startAddress } from "./asked.js";
 import { drawCover, knowCovers, startCover } from "./cover.js";
 import { drawCategories, drawExamples, drawFilters, fill, knowCategories, lookFor, startFilters } from "./filters.js";
 import { drawHits, startHits, toggleLegs } from "./hits.js";
+import { drawBookcase, knowShelves, onShelf } from "./bookcase.js";
 import { onCardFollowed } from "./cards.js";
 import { askStats, drawHolds } from "./holds.js";
 import { onSeen, search } from "./search.js";
@@ -34,11 +35,12 @@ const find = (title) => { see("seek"); lookFor(title); $("q").focus(); };
 onFollow(find);
 onCardFollowed(find);
 startCover(find);
+onShelf((shelf) => { lookFor(shelf, shelf); $("q").focus(); });
 onSeen(() => { drawTold(); drawHits(); drawFilters(); });
 
 $("lang").addEventListener("click", () => setLanguage(language() === "ko" ? "en" : "ko"));
 onLanguage(() => {
-  for (const draw of [nameTheme, drawHolds, drawCategories, drawExamples, drawTold, drawTalk, drawCover, () => drawHits(true)]) draw();
+  for (const draw of [nameTheme, drawHolds, drawCategories, drawBookcase, drawExamples, drawTold, drawTalk, drawCover, () => drawHits(true)]) draw();
 });
 addEventListener("hashchange", async () => {
   const lang = readAddress();
@@ -54,6 +56,7 @@ search();
 const stats = await askStats();
 if (stats) {
   knowCategories(stats.categories);
+  knowShelves(stats.categories);
   knowManner(stats.turn);
   knowCovers(stats.cover);
 }

@@ -61,7 +61,7 @@ function drawModel() {
 }
 
 function drawStarters() {
-  $("starters").hidden = turns.length > 0;
+  $("starters").hidden = $("talk-ask").hidden = turns.length > 0;
   $("new-talk").hidden = turns.length === 0;
   $("starters").replaceChildren(...Array.from({ length: STARTERS }, (_, k) => {
     const words = t(`starter.${k + 1}`);

@@ -38,7 +38,7 @@ export function turnView(turn, limits) {
       foot.replaceChildren(el("div.notice", {}, el("p", {}, problemText(turn.end)), counting.node));
     }
     if (!ended(turn)) return;
-    clocks?.end(turn.phase === "error" ? turn.end.stage : "");
+    clocks?.end(...(turn.phase === "error" ? [turn.end.stage, turn.end.code === "turn-timeout"] : []));
     settle();
     foot.replaceChildren(...footOf(turn));
   };
