@@ -22,7 +22,7 @@ setup: $(READY) ## a .venv with all that the default run needs
 serve: setup ## the review box on http://127.0.0.1:8000
 	@$(BIN)/tailrace serve
 
-books: llm ## the book service on http://127.0.0.1:8090; fills itself with the catalogue that ships
+books: llm ## the book service, page at http://127.0.0.1:8090/books; fills itself with the catalogue that ships
 	@$(BIN)/tailrace books serve
 
 test: setup ## all tests

@@ -1,23 +1,29 @@
-"""Takes the pictures of the page in docs/screenshots from a running box: both languages, both themes.
+"""Takes the pictures of the pages in docs/screenshots from running services: both languages, both themes.
 
 tailrace serve &
-python tools/screenshots.py http://127.0.0.1:8000
+python tools/screenshots.py box http://127.0.0.1:8000
+tailrace books serve &
+python tools/screenshots.py books http://127.0.0.1:8090
 """
 
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
 FOLDER = Path(__file__).parent.parent / "docs" / "screenshots"
-LANGUAGES = {"en": ("en-US", "Through all four doors"), "ko": ("ko-KR", "네 문에 차례로")}
+LOCALES = {"en": "en-US", "ko": "ko-KR"}
 THEMES = ("light", "dark")
 WIDTH, HEIGHT = 1280, 1000
+BUTTONS = {"en": "Through all four doors", "ko": "네 문에 차례로"}
+QUERIES = {"en": "a quiet novel for a rainy day", "ko": "비 오는 날 읽기 좋은 잔잔한 소설"}
 
 
-def run_all_doors(page: Page, url: str, button: str) -> None:
+def run_all_doors(page: Page, url: str, language: str) -> None:
     """Send the same crowd through all doors and wait until the last one is through."""
+    button = BUTTONS[language]
     page.goto(url)
     page.get_by_role("button", name=button).click()
     page.wait_for_function(
@@ -28,7 +34,28 @@ def run_all_doors(page: Page, url: str, button: str) -> None:
     page.wait_for_timeout(1500)
 
 
-def main(url: str) -> None:
+def find_and_recommend(page: Page, url: str, language: str) -> None:
+    """Search, show how the first hit came to its place, and ask for a recommendation."""
+    page.goto(f"{url}/books#lang={language}")
+    page.wait_for_selector("html[data-ready=true]")
+    page.locator("#starters button").first.click()
+    page.wait_for_selector(
+        ".turn:not([data-phase=asking]):not([data-phase=running])", timeout=60_000
+    )
+    page.fill("#q", QUERIES[language])
+    page.wait_for_selector("#results[aria-busy=false] .hit")
+    page.locator(".hit [data-do=legs]").first.click()
+    page.locator("#title").click()
+    page.wait_for_timeout(500)
+
+
+PAGES: dict[str, Callable[[Page, str, str], None]] = {
+    "box": run_all_doors,
+    "books": find_and_recommend,
+}
+
+
+def main(name: str, url: str) -> None:
     """One picture for each language and theme."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
@@ -36,7 +63,7 @@ def main(url: str) -> None:
             executable_path=shutil.which("chromium"),
             args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
         )
-        for language, (locale, button) in LANGUAGES.items():
+        for language, locale in LOCALES.items():
             for theme in THEMES:
                 context = browser.new_context(
                     locale=locale,
@@ -44,8 +71,8 @@ def main(url: str) -> None:
                     viewport={"width": WIDTH, "height": HEIGHT},
                 )
                 page = context.new_page()
-                run_all_doors(page, url, button)
-                target = FOLDER / f"box-{language}-{theme}.png"
+                PAGES[name](page, url, language)
+                target = FOLDER / f"{name}-{language}-{theme}.png"
                 page.screenshot(path=target, full_page=False)
                 print(target.name)
                 context.close()
@@ -53,4 +80,4 @@ def main(url: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:3])
