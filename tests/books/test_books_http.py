@@ -152,3 +152,15 @@ def test_a_model_that_does_not_answer_in_time_degrades_the_search_visibly(shop):
     reason = found["degraded"][0]
     assert shop.metric("books_degraded_total", reason=reason) == 1
     assert shop.search("바다 사자 하마")["mode"] == "hybrid"
+
+
+def test_the_root_leads_to_the_page_and_the_numbers_tell_a_page_what_there_is(shop):
+    root = shop.ask("GET", "/")
+    assert (root.status_code, root.headers["location"]) == (307, "books")
+    page = shop.ask("GET", "/books")
+    assert page.headers["content-type"].startswith("text/html")
+    assert shop.ask("GET", "/page/shared/base.css").status_code == 200
+    told = shop.ask("GET", "/api/books/stats").json()
+    assert told["turn"]["model"] is None
+    assert told["turn"]["clocks"]["total_s"] == 30
+    assert told["cover"]["offered"] in {True, False}

@@ -27,6 +27,7 @@ export function startCover(fn) {
   find = fn;
   $("cover-open").addEventListener("click", () => (running || !$("cover").hidden ? close() : open()));
   $("cover-close").addEventListener("click", close);
+  $("cover").addEventListener("keydown", (event) => { if (event.key === "Escape") close(); });
   $("cover-pick").addEventListener("click", () => $("cover-file").click());
   $("cover-file").addEventListener("change", () => { take($("cover-file").files); $("cover-file").value = ""; });
   addEventListener("paste", (event) => { if (pictures(event.clipboardData).length) { event.preventDefault(); take(pictures(event.clipboardData)); } });

@@ -17,6 +17,8 @@ let running = /** @type {AbortController|null} */ (null);
 let backAt = 0;
 let waiting = 0;
 let tries = 0;
+/** The latest refusal: whoever asks before its time is shown it again. */
+let latest = /** @type {any} */ (null);
 
 /** @param {() => void} fn called whenever `seen` has changed */
 export const onSeen = (fn) => { draw = fn; };
@@ -27,12 +29,6 @@ export function search() {
   writeAddress();
   if (!asked.q.trim()) return stop();
   return begin();
-}
-
-/** Ask again at once, whatever was said before: somebody wants it so. */
-export function again() {
-  backAt = 0;
-  return search();
 }
 
 function stop() {
@@ -46,8 +42,10 @@ function stop() {
 function begin() {
   clearTimeout(waiting);
   const early = backAt - performance.now();
-  if (early > 0) { waiting = setTimeout(begin, early); return undefined; }
-  return one();
+  if (early <= 0) return one();
+  waiting = setTimeout(begin, early);
+  Object.assign(seen, { phase: "refused", refusal: latest });
+  return draw();
 }
 
 async function one() {
@@ -61,25 +59,20 @@ async function one() {
   try {
     answer = await ask(searchPath(), undefined, running.signal);
   } catch {
-    if (mine !== number) return;
+    if (mine !== number) return undefined;
     answer = { status: 0, body: null, roundTripMs: 0, timing: { parts: {}, total: null } };
   }
-  if (mine !== number) return;
-  const ms = refusedFor(answer);
+  if (mine !== number) return undefined;
   if (answer.status === 200) {
     backAt = tries = 0;
     Object.assign(seen, { phase: "answered", answer, refusal: null });
-  } else if (ms !== null && tries < TRIES_MAX) {
-    refused(answer, ms);
-  } else {
-    Object.assign(seen, { phase: "failed", refusal: { ...answer, until: 0 } });
+    return draw();
   }
-  draw();
-}
-
-function refused(answer, ms) {
+  const ms = refusedFor(answer);
   tries += 1;
-  backAt = performance.now() + ms;
-  Object.assign(seen, { phase: "refused", refusal: { ...answer, ms, until: backAt } });
-  waiting = setTimeout(begin, ms);
+  backAt = performance.now() + (ms ?? 0);
+  latest = { ...answer, ms, until: backAt };
+  if (ms !== null && tries <= TRIES_MAX) return begin();
+  Object.assign(seen, { phase: "failed", refusal: latest });
+  return draw();
 }

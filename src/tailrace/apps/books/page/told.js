@@ -3,7 +3,7 @@
 import { asked, SIZE } from "./asked.js";
 import { partsBar } from "./parts.js";
 import { degradedText, problemText } from "./problem.js";
-import { again, search, seen } from "./search.js";
+import { search, seen } from "./search.js";
 import { $, el, setText } from "./shared/dom.js";
 import { count } from "./shared/format.js";
 import { t } from "./shared/i18n.js";
@@ -75,7 +75,7 @@ function drawNotice() {
   const text = el("p", {}, problemText(refusal));
   if (phase === "failed") {
     const button = el("button.small", { type: "button" }, t("again"));
-    button.addEventListener("click", again);
+    button.addEventListener("click", search);
     node.replaceChildren(text, button);
     say(problemText(refusal));
     return;
