@@ -179,3 +179,62 @@ def test_what_is_said_never_becomes_markup(talker: BookGuest, library: Library):
     page.wait_for_selector(".turn[data-phase=done]")
     assert texts(talker, "short")[0] == sharp
     assert page.locator("#talk img, #talk .turn b").count() == 0
+
+
+CARD = {"card_id": "c1", "id": "a1", "title": "바다", "author": "하주", "category": "시"}
+BARE = CARD | {"reason_short": None, "reason_long": None}
+TOKENS = {"prompt": 9, "completion": 3, "reasoning": 0, "counted": True, "calls": 2}
+BROKEN = {
+    "search": ("store-unavailable", "책을 찾는 데 실패"),
+    "input": ("turn-timeout", "제때 말을 시작하지"),
+    "generation": ("turn-timeout", "제때 글을 마치지"),
+    "idle": ("turn-timeout", "너무 오래 멈췄"),
+    "total": ("turn-timeout", "정해 둔 시간"),
+}
+
+
+def stream(*events: tuple[str, dict[str, Any]]) -> str:
+    made = (
+        f"event: {name}\ndata: {json.dumps(body | {'at_ms': 1.0})}\n\n" for name, body in events
+    )
+    return "".join(made)
+
+
+def test_every_stage_that_breaks_has_words_of_its_own(talker: BookGuest):
+    page = talker.look().page
+    said: list[str] = []
+    for stage, (code, words) in BROKEN.items():
+        cards = (
+            [] if stage == "search" else [CARD | {"reason_short": "다 쓴 글", "reason_long": None}]
+        )
+        partial = {"cards": cards, "degraded": [], "tokens": TOKENS, "timing_ms": {"spec": 3.0}}
+        begun = {"cards": [BARE], "degraded": []}
+        delta = {"card_id": "c1", "text": "쓰다 만 글"}
+        end = {"stage": stage, "code": code, "detail": "no", "partial": partial}
+        told = stream(("cards", begun), ("long.delta", delta), ("error", end))
+        page.route(TURN, lambda route, _, told=told: route.fulfill(body=told))
+        say(talker)
+        page.wait_for_selector(f".turn[data-phase=error] >> nth={len(said)}")
+        said.append(page.locator(".turn .end").last.inner_text())
+        assert words in said[-1]
+        if stage != "search":
+            assert "남겨 두었습니다" in said[-1]
+            expect(page.locator(".turn .reason.short").last).to_have_text("다 쓴 글")
+            expect(page.locator(".turn .card-mark").last).to_contain_text("쓰다 멈춘")
+            clock = page.locator(f".turn .clock[data-clock={stage}]").last
+            expect(clock).to_have_attribute("data-state", "broken")
+        page.unroute(TURN)
+    assert len(set(said)) == len(BROKEN)
+
+
+def test_a_stream_that_is_cut_is_said_to_be_cut_and_keeps_its_cards(talker: BookGuest):
+    page = talker.look().page
+    told = stream(
+        ("cards", {"cards": [BARE], "degraded": []}),
+        ("short.done", {"card_id": "c1", "text": "다 쓴 글"}),
+    )
+    page.route(TURN, lambda route: route.fulfill(body=told))
+    say(talker)
+    page.wait_for_selector(".turn[data-phase=cut]")
+    expect(page.locator(".turn .end")).to_contain_text("연결이 끊겼습니다")
+    assert texts(talker, "short") == ["다 쓴 글"]

@@ -3,7 +3,6 @@
 import { hue } from "./book.js";
 import { $, el, setVars } from "./shared/dom.js";
 import { count } from "./shared/format.js";
-import { t } from "./shared/i18n.js";
 
 const SHORTEST = 0.62;
 /** @type {[string, number][]} shelves with their books */
@@ -28,8 +27,8 @@ export function knowShelves(categories) {
 export function drawBookcase() {
   const most = Math.max(1, ...shelves.map(([, books]) => books));
   $("bookcase").replaceChildren(...shelves.map(([shelf, books]) => {
-    const spine = el("button.spine", { type: "button", "aria-label": t("category.of", { name: shelf, n: count(books) }) },
-      el("span.spine-name", {}, shelf), el("span.spine-count", {}, count(books)));
+    const spine = el("button.spine", { type: "button" },
+      el("span.spine-name", {}, shelf), " ", el("span.spine-count", {}, count(books)));
     setVars(spine, { "--hue": hue(shelf), "--tall": SHORTEST + (1 - SHORTEST) * Math.sqrt(books / most) });
     spine.addEventListener("click", () => choose(shelf));
     return el("li", {}, spine);
