@@ -77,11 +77,11 @@ def test_hits_tell_both_legs_on_demand_and_their_shares_add_up(books: BookGuest)
     assert page.locator(".legs").count() == 1
     page.check("#legs")
     assert page.locator(".legs").count() == page.locator(".hit").count()
-    row = page.locator(".hit").first
-    adds = [float(n.get_attribute("data-adds")) for n in row.locator(".leg").all()]
-    told = float(row.locator(".legs .sum td").last.inner_text())
-    assert sum(adds) == pytest.approx(told, abs=1e-4)
-    assert re.search(r"\d위", row.locator("tr[data-leg=keyword]").inner_text())
+    for row in page.locator(".hit").all():
+        adds = [float(n.get_attribute("data-adds")) for n in row.locator(".leg").all()]
+        told = float(row.locator(".legs .sum td").last.inner_text())
+        assert sum(adds) == pytest.approx(told, abs=1e-4)
+        assert re.search(r"\d위", row.locator("tr[data-leg=vector]").inner_text())
 
 
 def test_the_bar_of_parts_adds_up_to_the_whole(books: BookGuest):

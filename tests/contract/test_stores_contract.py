@@ -189,6 +189,8 @@ def test_a_changed_document_loses_its_old_vector(store: Store) -> None:
 def test_finds_the_nearest_to_a_document_without_itself(store: Store) -> None:
     store.upsert([book(id_) for id_ in "abc"], given(unit(1), unit(1, 0.2), unit(0, 1)))
     assert [hit.id for hit in store.similar("a", 2).hits] == ["b", "c"]
+    assert near(store, 1)[0] == "a", "and once it was found by others"
+    assert [hit.id for hit in store.similar("a", 2).hits] == ["b", "c"]
     with pytest.raises(UnknownDocument):
         store.similar("z", 2)
 

@@ -114,7 +114,8 @@ class MatrixLeg:
         wanted = limit + (without is not None)
         found, compared, exact = scan(self._matrix.view, queries, wanted, allowed)
         self.comparisons += compared
-        ids = self._ids({c.row for line in found for c in line if c.row != without})
+        found = [[c for c in line if c.row != without] for line in found]
+        ids = self._ids({c.row for line in found for c in line})
         self_fits = without is not None and (allowed is None or bool(np.isin(without, allowed)))
         return [self._leg(line, ids, limit, where, int(self_fits), exact) for line in found]
 

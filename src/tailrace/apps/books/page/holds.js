@@ -5,6 +5,7 @@ import { $, setText } from "./shared/dom.js";
 import { count } from "./shared/format.js";
 import { t } from "./shared/i18n.js";
 
+const PRINT = 8;
 /** @type {any} */
 export let stats = null;
 
@@ -24,4 +25,5 @@ export function drawHolds() {
   setText($("holds"), stats ? t("holds", { n: count(stats.documents) }) : "");
   const space = stats?.spaces.find((one) => one.state === "active");
   setText($("model-name"), space ? space.model : "");
+  setText($("space"), space ? space.fingerprint.slice(0, PRINT) : "");
 }

@@ -18,11 +18,11 @@ export const share = (fusion, leg, hit) => (hit[leg] ? hit[leg].weight / (fusion
 export function legsOf(hit, fusion, best) {
   const bar = el("span.legs-bar", { "aria-hidden": "true" });
   const rows = LEGS.map((leg) => {
-    const adds = share(fusion, leg, hit);
+    const found = hit[leg];
+    const adds = share(fusion, found);
     const piece = el(`span.leg.${leg}`, { "data-adds": adds });
     setVars(piece, { width: `${best ? (100 * adds) / best : 0}%` });
     bar.append(piece);
-    const found = hit[leg];
     return el("tr", { "data-leg": leg },
       el("th", { scope: "row" }, el(`span.key.${leg}`, { "aria-hidden": "true" }), t(`leg.${leg}`)),
       el("td.num", {}, found ? t("leg.rank", { n: count(found.rank) }) : "–"),
@@ -39,5 +39,13 @@ export function legsOf(hit, fusion, best) {
         el("th.num", { scope: "col" }, t("leg.adds")))),
       el("tbody", {}, ...rows,
         el("tr.sum", {}, el("th", { scope: "row" }, t("leg.sum")),
-          el("td.num", {}, t("leg.rank", { n: count(hit.rank) })), el("td"), el("td.how"), el("td.num", {}, hit.score.toFixed(4))))));
+          el("td.num", {}, t("leg.rank", { n: count(hit.rerank ? hit.rerank.before : hit.rank) })),
+          el("td"), el("td.how"), el("td.num", {}, hit.score.toFixed(4))),
+        hit.rerank ? reread(hit) : null)));
 }
+
+/** The rerank stage's word, where there is one: it alone decided the place. */
+const reread = (hit) => el("tr", { "data-leg": "rerank" },
+  el("th", { scope: "row" }, t("leg.rerank")),
+  el("td.num", {}, t("leg.rank", { n: count(hit.rank) })),
+  el("td.num", {}, exact(hit.rerank.score)), el("td.how"), el("td"));

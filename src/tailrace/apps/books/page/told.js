@@ -54,7 +54,8 @@ function countText(body) {
 
 function drawMode(body) {
   const lessened = body.degraded.length > 0;
-  setText($("mode"), t(lessened ? "mode.degraded" : `mode.${body.mode}`));
+  const mode = t(`mode.${body.mode}`);
+  setText($("mode"), lessened ? t("mode.degraded", { mode }) : mode);
   $("mode").dataset.mode = lessened ? "degraded" : body.mode;
   const notes = body.degraded.map((code) => el("span", { "data-code": code }, degradedText(code)));
   if (!body.exact) notes.push(el("span", {}, t("note.inexact")));
