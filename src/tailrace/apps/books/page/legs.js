@@ -8,7 +8,7 @@ const LEGS = ["keyword", "vector"];
 const exact = (value) => value.toFixed(value < 10 ? 4 : 2);
 
 /** What a leg adds: weight / (k + rank), with ranks from 1; see search/fuse.py. */
-export const share = (fusion, leg, hit) => (hit[leg] ? hit[leg].weight / (fusion.k + hit[leg].rank) : 0);
+const share = (fusion, found) => (found ? found.weight / (fusion.k + found.rank) : 0);
 
 /**
  * @param {any} hit
