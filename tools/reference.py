@@ -201,7 +201,17 @@ BOUNDING_CONSTANTS = (
     ("tailrace.models.remote", "AHEAD", "pieces of a stream read before the caller took them"),
     ("tailrace.search.text", "QUERY_CHARS_MAX", "characters of a search query that are read"),
     ("tailrace.search.text", "TERM_CHARS_MAX", "characters of one term of the keyword index"),
+    (
+        "tailrace.serve.background",
+        "RUNS_WAITING_MAX",
+        "runs of a model in the background that may wait",
+    ),
     ("tailrace.search.hybrid", "WINDOW", "documents that each leg of a search gives"),
+    (
+        "tailrace.search.hybrid",
+        "HEAD_START_S",
+        "seconds that the keyword leg lets a query's embedding begin",
+    ),
     ("tailrace.search.ingest", "BATCH_DOCUMENTS", "documents that an ingest writes together"),
     ("tailrace.search.gate", "LOSS_MAX", "recall@10 that a new embedding model may lose"),
     (

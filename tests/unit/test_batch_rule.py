@@ -9,8 +9,8 @@ from tailrace.core.batch import BatchRule
 from tailrace.core.work import Stamps, Work
 
 
-def work(key: str | None = "b", cost: float = 1.0) -> Work:
-    return Work("x", Stamps(0.0), cost=cost, batch_key=key)
+def work(key: str | None = "b", cost: float = 1.0, yields: float = 0.0) -> Work:
+    return Work("x", Stamps(0.0), cost=cost, batch_key=key, yields=yields)
 
 
 def test_work_without_a_key_never_shares() -> None:
@@ -22,6 +22,12 @@ def test_work_without_a_key_never_shares() -> None:
 def test_only_equal_keys_share_and_they_keep_their_order() -> None:
     first, one, other, two = work("a"), work("a"), work("b"), work("a")
     assert BatchRule(8).companions([first], [one, other, two]) == [one, two]
+
+
+def test_bulk_is_company_for_bulk_alone() -> None:
+    quick, bulk, more = work(), work(yields=5.0), work(yields=5.0)
+    assert BatchRule(8).companions([quick], [bulk, more]) == []
+    assert BatchRule(8).companions([bulk], [quick, more]) == [more]
 
 
 def test_no_more_share_than_the_rule_allows() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tailrace.models.threads import NICE, InferenceThreads
+from tailrace.models.threads import NICE, NICEST, InferenceThreads
 
 
 @pytest.fixture(params=[1, 2, 3])
@@ -61,6 +61,21 @@ def test_the_threads_are_polite_and_the_caller_is_not_changed(pool: InferenceThr
     )
     assert inside >= NICE
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="only Linux has a class for it")
+def test_threads_in_the_background_take_only_what_all_others_leave() -> None:
+    pool = InferenceThreads(1, background=True)
+    ((policy, niceness),) = pool.spread(
+        lambda _: (
+            os.sched_getscheduler(0),
+            os.getpriority(os.PRIO_PROCESS, threading.get_native_id()),
+        ),
+        [0],
+    )
+    pool.close()
+    assert (policy, niceness) == (os.SCHED_IDLE, NICEST)
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER
 
 
 def test_call_brings_the_answer_or_the_error_to_the_loop(pool: InferenceThreads) -> None:

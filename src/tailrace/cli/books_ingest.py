@@ -22,7 +22,7 @@ from rich.progress import (
 from tailrace.apps.books.posting import Posting
 from tailrace.apps.books.server import BooksServer
 from tailrace.apps.books.settings import BooksSettings
-from tailrace.cli.console import err, fail, fail_configuration, progress_bar
+from tailrace.cli.console import err, fail, fail_configuration, progress_bar, step_back
 from tailrace.core.errors import TailraceError
 from tailrace.search.ingest import Ingested, batches, ingest
 from tailrace.search.read_rows import Form, Row, read_rows
@@ -127,6 +127,7 @@ def ingest_files(
 
 def _directly(config: Path | None, reading: Reading) -> Iterator[Ingested]:
     settings = load(BooksSettings, config, overrides={"store.catalogue": False})
+    step_back()
     with progress_bar() as progress:
         server = BooksServer(settings, progress)
     try:

@@ -1,7 +1,6 @@
 """`tailrace books migrate`: another embedding model under the store, as a procedure with a way back."""
 
 import contextlib
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from tailrace.apps.books.migration import Migration
 from tailrace.apps.books.server import open_store
 from tailrace.apps.books.settings import BooksSettings
 from tailrace.cli.books_store import check_there
-from tailrace.cli.console import err, fail, fail_configuration, out, progress_bar
+from tailrace.cli.console import err, fail, fail_configuration, out, progress_bar, step_back
 from tailrace.core.errors import InputError, TailraceError
 from tailrace.models.port import Progress
 from tailrace.search.gate import Gate
@@ -24,9 +23,6 @@ from tailrace.search.migrate import Filled, named, roll_back
 from tailrace.search.quality import judged_queries, read_queries
 from tailrace.serve.settings import BadConfiguration, load
 from tailrace.stores.port import Store
-
-NICENESS = 10
-"""How far a migration steps back for the service beside it on the same cores."""
 
 
 def migrate(
@@ -91,7 +87,7 @@ def _go_over(
     judged = judged_queries(read_queries(queries), queries)
     if store.space() is None:
         fail("the store has no vectors yet; fill it: tailrace books ingest FILE")
-    os.nice(NICENESS)
+    step_back()
     with progress_bar() as progress:
         migration = Migration(settings, store, progress)
         with contextlib.closing(migration):

@@ -1,5 +1,6 @@
 """How the command line speaks: rich on a terminal, plain otherwise; errors in one line, exit code 2."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,9 @@ from tailrace.serve.settings import BadConfiguration
 
 PIPE_WIDTH = 150
 """Columns of a table that goes to a file or a pipe."""
+
+NICENESS = 10
+"""How far a long command steps back for a service beside it on the same cores."""
 
 out = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 err = Console(stderr=True, highlight=False)
@@ -52,3 +56,8 @@ def progress_bar() -> Iterator[Callable[[str, float], None]]:
             bars.update(bar, description=what, completed=share)
 
         yield tell
+
+
+def step_back() -> None:
+    """Be polite to a service beside this command on the same cores."""
+    os.nice(NICENESS)

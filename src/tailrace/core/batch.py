@@ -15,7 +15,8 @@ LOOKAHEAD = 128
 class BatchRule:
     """How large a shared run may grow and how long an idle model waits for company.
 
-    Work without a `batch_key` always runs alone and never waits for company. With `padded` a run costs
+    Work without a `batch_key` always runs alone and never waits for company. Bulk is no company for
+    others: they would last as long as it does. With `padded` a run costs
     as much as if every member were as long as the longest, and company of like length is taken first.
     """
 
@@ -41,7 +42,11 @@ class BatchRule:
         first = members[0]
         if first.batch_key is None or len(members) >= self.items_max:
             return []
-        alike = [work for work in islice(waiting, LOOKAHEAD) if work.batch_key == first.batch_key]
+        alike = [
+            work
+            for work in islice(waiting, LOOKAHEAD)
+            if work.batch_key == first.batch_key and work.bulk == first.bulk
+        ]
         if self.padded:
             alike.sort(key=lambda work: abs(work.cost - first.cost))
         together = list(members)

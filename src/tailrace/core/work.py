@@ -86,6 +86,11 @@ class Work:
     batch_size: int = field(default=0, init=False)
     """How many shared the run that answered; 0 until it started."""
 
+    @property
+    def bulk(self) -> bool:
+        """Whether it lets other work pass."""
+        return self.yields > 0
+
 
 class Run(Protocol):
     """What a model may ask and tell while it runs one batch; safe to call from any thread."""

@@ -19,15 +19,25 @@ R = TypeVar("R")
 NICE = 10
 """Politeness of an inference thread: a busy model must not delay the event loop that says so."""
 
+NICEST = 19
+"""Politeness of a thread in the background, where the system has no class for such."""
+
 
 class InferenceThreads:
-    """A fixed set of daemon threads; one set is the CPU budget of the whole process."""
+    """A fixed set of daemon threads; one set is the CPU budget of the whole process.
 
-    def __init__(self, count: int | None = None, *, nice: int = NICE) -> None:
+    Threads in the `background` get what all others leave: the system stops them where anybody else has
+    something to do.
+    """
+
+    def __init__(
+        self, count: int | None = None, *, nice: int = NICE, background: bool = False
+    ) -> None:
         self.count = count if count is not None else usable_cores()
         if self.count < 1:
             raise ValueError("inference needs at least one thread")
-        self._nice = nice
+        self._nice = NICEST if background else nice
+        self._background = background
         # The simple queue wakes a thread with one word to the kernel; a condition takes several.
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._entering = threading.Lock()
@@ -104,6 +114,8 @@ class InferenceThreads:
         # Refused in some sandboxes; then inference is merely less polite.
         with contextlib.suppress(OSError, AttributeError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._nice)
+            if self._background:
+                os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         while (job := self._jobs.get()) is not None:
             job()
             # The last job's texts and arrays must not live until the next job comes.

@@ -6,6 +6,7 @@ is the keyword leg's alone, and says so; never is another model asked. Knows no 
 
 import asyncio
 import copy
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
@@ -27,7 +28,12 @@ WINDOW = 200
 """Documents that each leg gives, for every page of a query alike: so pages neither repeat nor leave gaps."""
 
 HEAD_START_S = 0.001
-"""How long the keyword leg waits for the embedding to begin: it would hold the interpreter meanwhile."""
+"""How long the keyword leg waits for the embedding to begin.
+
+It would hold the interpreter meanwhile. And it must wait asleep, on its own thread: one that is woken by
+the event loop while the model begins is put on the model's core, where each waits for the other; one that
+wakes by itself is put on the core that is idle then, the event loop's.
+"""
 
 
 class UnknownCategory(InputError):
@@ -144,9 +150,9 @@ class HybridSearch:
         try:
             if query.mode != "keyword":
                 embedding = asyncio.create_task(self._embedded(query, trail, reasons))
-                await asyncio.wait([embedding], timeout=HEAD_START_S)
             if query.mode != "vector":
-                words = self._threads.submit(self.store.keyword, terms, WINDOW, query.where)
+                head_start_s = HEAD_START_S if embedding else 0.0
+                words = self._threads.submit(self._words, terms, query.where, head_start_s)
             if embedding is not None:
                 vectors = await embedding
             on_thread = partial(asyncio.get_running_loop().run_in_executor, self._threads)
@@ -161,6 +167,11 @@ class HybridSearch:
                 if under_way is not None:
                     under_way.cancel()
             raise
+
+    def _words(self, terms: list[str], where: Filter, head_start_s: float) -> KeywordLeg:
+        """The keyword leg, once the embedding has begun; on one of the threads."""
+        time.sleep(head_start_s)
+        return self.store.keyword(terms, WINDOW, where)
 
     async def _embedded(self, query: Query, trail: Stamps, reasons: list[str]) -> Vectors | None:
         """The query's vector; where it does not come in time the reason is noted."""

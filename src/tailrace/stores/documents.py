@@ -1,14 +1,13 @@
 """Documents as rows of a table: how they are written down and which columns filters look at."""
 
 import json
-from dataclasses import asdict
 
 from tailrace.stores.port import Document
 
 
 def to_body(document: Document) -> str:
     """The whole document as JSON."""
-    return json.dumps(asdict(document), ensure_ascii=False)
+    return json.dumps(document.fields(), ensure_ascii=False)
 
 
 def from_body(body: str) -> Document:

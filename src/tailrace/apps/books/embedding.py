@@ -1,4 +1,4 @@
-"""An embedding model as the book service asks it, through its lane: a query in time, documents in bulk.
+"""An embedding model as the book service asks it, through its lanes: queries in time, documents behind them.
 
 Without a lane it is what fills and judges a space.
 """
@@ -13,6 +13,7 @@ from tailrace.core.work import Stamps
 from tailrace.models.embedder import OnnxEmbedder
 from tailrace.models.gates import Quiet
 from tailrace.search.spaces import CANARY_TEXT, space_of
+from tailrace.serve.background import BackgroundEmbedder
 from tailrace.serve.embedding import ServedEmbedder
 from tailrace.serve.exchange import Journey
 from tailrace.serve.served import Terms
@@ -49,11 +50,14 @@ class ModelEmbedder:
 
 
 class LaneEmbedder(ModelEmbedder):
-    """The same through the lane."""
+    """The same through the lanes."""
 
-    def __init__(self, served: ServedEmbedder, clock: Clock) -> None:
+    def __init__(
+        self, served: ServedEmbedder, background: BackgroundEmbedder, clock: Clock
+    ) -> None:
         super().__init__(served.model)
         self._served = served
+        self._background = background
         self._clock = clock
 
     async def query(self, text: str, deadline: float) -> tuple[Vectors, Mapping[str, float]]:
@@ -68,9 +72,5 @@ class LaneEmbedder(ModelEmbedder):
         return Vectors(self.space, np.asarray(made.vectors, np.float32)), trail.parts()
 
     async def documents(self, passages: Sequence[str]) -> FloatArray:
-        """Vectors of documents, behind every query that waits."""
-        journey = Journey(self._clock)
-        made = await self._served.embed(
-            journey, passages, Terms(bulk=True), prompt=self._prompt(PASSAGE)
-        )
-        return np.asarray(made.vectors, np.float32)
+        """Vectors of documents, behind every query."""
+        return await self._background.embed(passages, prompt=self._prompt(PASSAGE))

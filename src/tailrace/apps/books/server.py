@@ -34,6 +34,7 @@ from tailrace.search.hybrid import Answer, Budget, HybridSearch, Query
 from tailrace.search.ingest import ingest
 from tailrace.search.passages import passage
 from tailrace.search.spaces import check_active
+from tailrace.serve.background import BackgroundEmbedder
 from tailrace.serve.doors import Door, Pipeline
 from tailrace.serve.exchange import Exchange
 from tailrace.serve.local_offers import LocalOffers
@@ -73,7 +74,7 @@ class BooksServer:
                 self.clock,
                 self.events,
                 MemoryCache(settings.queries_kept),
-                settings.ingest.bulk_yields_tokens,
+                bulk_yields=0.0,  # documents have a lane of their own
             ),
             self.threads,
             settings.cache_dir,
@@ -81,15 +82,25 @@ class BooksServer:
             opening or Opening(),
         )
         self.served = self.local.embedder(settings.model.offer(), progress)
-        self.embedder = LaneEmbedder(self.served, self.clock)
+        self.background = BackgroundEmbedder(
+            f"{settings.model.name} in the background",
+            self.served.model,
+            slots=settings.ingest.runs_max or self.threads.count,
+            run_tokens=settings.ingest.run_tokens,
+            clock=self.clock,
+            events=self.events,
+        )
+        self.embedder = LaneEmbedder(self.served, self.background, self.clock)
         self.store = store if store is not None else open_store(settings)
         self.store_threads = ThreadPoolExecutor(settings.search.store_threads, "tailrace-store")
+        self.writer = ThreadPoolExecutor(1, "tailrace-write")
         self._take_space()
         empty = self.store.stats().documents == 0
         if settings.store.catalogue and empty and self.mismatch() is None:
             self._fill(progress)
         self.reranker = opened_reranker(settings.search, self.local, self.clock, progress)
-        names = [settings.model.name, SEARCH, COVER, *([RERANKER] if self.reranker else [])]
+        names = [settings.model.name, self.background.lane.name, SEARCH, COVER]
+        names += [RERANKER] if self.reranker else []
         self.metrics = Metrics("books", names)
         self.tracer = open_tracer(settings.tracing.choice(), "tailrace-books", self.metrics)
         self.degraded = self.metrics.counter(
@@ -246,15 +257,22 @@ class BooksServer:
             TailraceError: the embedding lane or the store refused; nothing is written.
 
         """
-        await self.ask_store(check_active, self.store, self.embedder.space)
-        new = await self.ask_store(self.store.unfinished, documents, self.embedder.space)
+        new = await self._write(self._unfinished, documents)
         known = len(documents) - len(new)
         if not new:
             return Upserted(0, 0, known)
         rows = await self.embedder.documents([passage(document) for document in new])
         vectors = Vectors(self.embedder.space, rows)
-        made: Upserted = await self.ask_store(self.store.upsert, new, vectors)
+        made: Upserted = await self._write(self.store.upsert, new, vectors)
         return Upserted(made.inserted, made.updated, made.unchanged + known)
+
+    def _unfinished(self, documents: Sequence[Document]) -> list[Document]:
+        check_active(self.store, self.embedder.space)
+        return self.store.unfinished(documents, self.embedder.space)
+
+    async def _write(self, ask: Callable[..., T], *given: Any) -> T:
+        """A call to the store on the thread of those who write: searches do not stand behind it."""
+        return await asyncio.get_running_loop().run_in_executor(self.writer, ask, *given)
 
     async def ask_store(self, ask: Callable[..., T], *given: Any) -> T:
         """A call to the store on one of its threads."""
@@ -264,8 +282,9 @@ class BooksServer:
 
     @property
     def lanes(self) -> list[Lane]:
-        """The search lane, then the models' and the reader's."""
-        return [self.lane, *self.local.lanes, *self.desk.lanes, *self.covers.lanes]
+        """The search lane, then the models' (for queries, for documents) and the reader's."""
+        own = (self.lane, *self.local.lanes, self.background.lane)
+        return [*own, *self.desk.lanes, *self.covers.lanes]
 
     def _listen(self) -> None:
         self.events.subscribe(self.metrics)
@@ -317,7 +336,9 @@ class BooksServer:
                     await lane.drain(self.settings.server.drain_grace_s)
         finally:
             self.local.close()
+            self.background.close()
             self.store_threads.shutdown()
+            self.writer.shutdown()
             self.store.close()
             if self.tracer is not None:
                 await self.tracer.close()
@@ -326,7 +347,9 @@ class BooksServer:
         """Let go of everything, where nothing was ever running."""
         self.covers.close()
         self.store_threads.shutdown()
+        self.writer.shutdown()
         self.store.close()
+        self.background.close()
         self.threads.close()
 
 

@@ -146,8 +146,10 @@ class IngestSettings(Settings):
 
     documents_max: int = Field(256, ge=1)
     """The most documents in one request."""
-    bulk_yields_tokens: float = Field(20_000, ge=0)
-    """How many tokens of later queries a document's embedding lets pass."""
+    runs_max: int = Field(0, ge=0)
+    """Runs of documents on the model at once, in the background; 0 takes every core that is left."""
+    run_tokens: int = Field(256, ge=16)
+    """The most padded tokens in one of them."""
 
 
 class BooksSettings(Settings):
