@@ -204,6 +204,13 @@ def test_a_hit_says_which_terms_stand_where(store: Store) -> None:
     assert hit.coverage(terms) == pytest.approx(3 / 4)
 
 
+def test_a_small_space_needs_no_index_and_an_unknown_one_has_none(store: Store) -> None:
+    store.upsert([book("a")], given(unit(1)))
+    assert not store.build_index(SPACE)
+    with pytest.raises(UnknownSpace):
+        store.build_index(OTHER)
+
+
 def test_only_the_best_hits_say_which_terms_stand_where(store: Store) -> None:
     store.upsert([book(f"{n:03}") for n in range(MATCHED_MAX + 1)])
     hits = store.keyword(["왕자"], MATCHED_MAX + 1).hits

@@ -199,6 +199,7 @@ def test_an_index_keeps_the_promises_of_the_exact_scan(
     exact = store.vector(Vectors(SPACE, rows[:20]), 10)
     assert all(leg.exact for leg in exact)
     assert store.build_index(SPACE)
+    assert not store.build_index(SPACE), "it is there already"
     assert store.stats().detail["hnsw"] == "yes"
     found = store.vector(Vectors(SPACE, rows[:20]), 10)
     assert not any(leg.exact for leg in found)

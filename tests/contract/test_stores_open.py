@@ -1,12 +1,16 @@
 """The store of the book service by its address: a file, or a database."""
 
+import json
+
 import pytest
+from typer.testing import CliRunner
 
 from databases import Postgres
 from tailrace.apps.books.server import open_store
 from tailrace.apps.books.settings import BooksSettings
+from tailrace.cli.main import app
 from tailrace.serve.settings import BadConfiguration, load
-from tailrace.stores.port import Document
+from tailrace.stores.port import Document, Space
 
 SECRET = "hush-hush"  # a password that must be seen nowhere
 
@@ -47,3 +51,24 @@ def test_a_place_that_is_none_or_two_is_refused_without_repeating_the_password(s
     with pytest.raises(BadConfiguration, match="url") as bad:
         settings(**store)
     assert SECRET not in str(bad.value)
+
+
+def test_a_space_made_by_a_migration_has_its_index_when_it_takes_over(
+    postgres_vector, tiny_embedder_folder, monkeypatch, tmp_path
+):
+    monkeypatch.setattr("tailrace.stores.postgres_vectors.EXACT_ROWS", 40)
+    monkeypatch.setenv("TAILRACE__STORE__URL", postgres_vector.url)
+    monkeypatch.setattr("os.nice", lambda _: 0)
+    old = Space("old", "f00d", "float32", "", "", "mean", True, 4, "words")
+    store = open_store(settings(url=postgres_vector.url))
+    store.add_space(old)
+    store.upsert([Document(f"m{n}", f"바다 {n}") for n in range(60)])
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text(json.dumps({"qid": "q", "query": "바다", "relevant": {"m1": 1}}) + "\n")
+    words = ["books", "migrate", "--to", f"dir:{tiny_embedder_folder}", "--force"]
+    done = CliRunner().invoke(app, [*words, "--queries", str(queries)])
+    assert done.exit_code == 0, done.output
+    active = store.space()
+    assert (active.space.model, active.vectors) != (old.model, 0)
+    assert store.stats().detail["hnsw"] == "yes"
+    store.close()

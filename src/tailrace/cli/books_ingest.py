@@ -133,6 +133,9 @@ def _directly(config: Path | None, reading: Reading) -> Iterator[Ingested]:
     try:
         space, embed = server.embedder.space, server.embedder.documents_now
         yield from ingest(server.store, space, embed, reading.documents())
+        with progress_bar() as progress:
+            progress("building the index", 1.0)
+            server.store.build_index(space)
     finally:
         server.close()
 

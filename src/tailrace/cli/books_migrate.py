@@ -93,6 +93,8 @@ def _go_over(
         with contextlib.closing(migration):
             new = migration.target(to)
             _follow(migration.fill(new), progress, "filling")
+            progress("building the index", 1.0)
+            migration.build_index(new)
             active = store.space()
             if active is not None and active.space == new.space:
                 _print_end(store, new, "is the active space already, and every document is in it")

@@ -322,6 +322,13 @@ class Store(Protocol):
     def drop(self, space: Space) -> None:
         """Forget a space and its vectors. Raises SpaceInUse for the active one."""
 
+    def build_index(self, space: Space) -> bool:
+        """Build, beside the traffic, what a space has grown to need for its searches to stay fast.
+
+        Returns whether anything was built: nothing is where it is there already, or would not be used.
+        Raises UnknownSpace.
+        """
+
     def categories(self) -> dict[str, int]:
         """How many documents each category path has."""
 

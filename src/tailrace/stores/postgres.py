@@ -39,6 +39,7 @@ from tailrace.stores.postgres_vectors import (
     make_table,
     space_number,
     table,
+    wants_index,
     write,
 )
 from tailrace.stores.spaces import from_body as from_space_body
@@ -297,16 +298,13 @@ class PostgresStore:
             self._legs.pop(space.fingerprint, None)
 
     def build_index(self, space: Space) -> bool:
-        """Build the space's HNSW index beside the traffic; False where there is no pgvector.
-
-        Searches are exact, and slower, until it is there. Raises UnknownSpace.
-        """
+        """See the port: the HNSW index of pgvector. Searches are exact, and slower, until it is there."""
         with self._database.reading() as connection:
             number = space_number(connection, space)
-        if number is None:
-            raise UnknownSpace(f"the store holds no space of {space.model}")
-        if not self._pgvector:
-            return False
+            if number is None:
+                raise UnknownSpace(f"the store holds no space of {space.model}")
+            if not (self._pgvector and wants_index(connection, number)):
+                return False
         name = f"{table(number)}_hnsw"
         with self._database.bare() as connection:
             connection.execute(f"DROP INDEX IF EXISTS {name}")

@@ -228,3 +228,10 @@ def has_index(connection: Connection[Row], number: int) -> bool:
     """Whether the space's HNSW index is there and whole."""
     query = "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(%s) AND indisvalid"
     return connection.execute(query, (f"{table(number)}_hnsw",)).fetchone() is not None
+
+
+def wants_index(connection: Connection[Row], number: int) -> bool:
+    """Whether an HNSW index is missing that searches would use."""
+    query = f"SELECT count(*) FROM (SELECT 1 FROM {table(number)} LIMIT %s) counted"
+    found = connection.execute(query, (EXACT_ROWS + 1,)).fetchone()
+    return bool(found and found[0] > EXACT_ROWS) and not has_index(connection, number)

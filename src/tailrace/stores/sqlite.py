@@ -221,6 +221,13 @@ class SqliteStore:
         with self._legs_lock:
             self._legs.pop(space.fingerprint, None)
 
+    def build_index(self, space: Space) -> bool:
+        """See the port: the matrix is kept up to date by itself."""
+        with self._file.reading() as connection:
+            if _known_number(connection, space) is None:
+                raise UnknownSpace(f"the store holds no space of {space.model}")
+        return False
+
     # -- numbers --------------------------------------------------------------------------------
 
     def categories(self) -> dict[str, int]:

@@ -69,6 +69,10 @@ class Migration:
             check_canary(held.space, held.canary, new.canary.vector)
         yield from fill(self._store, new.space, new.documents_now)
 
+    def build_index(self, new: ModelEmbedder) -> bool:
+        """Give a filled space the index that its searches will use; see the store's port."""
+        return self._store.build_index(new.space)
+
     def judge(self, new: ModelEmbedder, queries: Sequence[Labelled], present: str) -> Gate:
         """The recall gate: `new` against the model of the source `present`, if that is the active one's."""
         old = self._present(present)
