@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: bench-books help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-moved bench-overload bench-peers bench-smoke bench-whatif train-smoke bench-stores clean
+.PHONY: bench-books bench-ingest bench-quantisation bench-pgvector bench-turn help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-moved bench-overload bench-peers bench-smoke bench-whatif train-smoke bench-stores clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -86,15 +86,27 @@ bench-overload: setup ## the model server offered 2, 5 and 10 times what it can;
 bench-smoke: setup ## twenty seconds of `tailrace bench` against our own server; KEEP=1 writes bench/results/DATE/smoke.md
 	@$(BIN)/python bench/smoke.py $(if $(KEEP),--keep)
 
-bench-stores: setup ## exact scan, sketch, HNSW, keyword leg at 20k and 200k; writes bench/results/DATE/stores.md
+bench-stores: setup ## exact scan, sketch, keyword leg at 20k and 200k; writes bench/results/DATE/stores.md
 	@$(BIN)/python bench/stores.py
 
 .PHONY: bench-fusion
 bench-fusion: setup ## the fusion on queries it was not chosen on, two minutes; writes bench/results/DATE/fusion.md
 	@$(BIN)/python bench/fusion.py
 
-bench-books: setup ## the book service: search, staircase, ingest; writes bench/results/DATE/books.md
+bench-books: setup ## the book service: search, staircase, searches beside an ingest; writes bench/results/DATE/books.md
 	@$(BIN)/python bench/books.py
+
+bench-ingest: setup ## documents one by one, in batches, and by the bare model; writes bench/results/DATE/ingest.md
+	@$(BIN)/python bench/ingest.py
+
+bench-quantisation: setup ## int8 against float32 and a static table; writes bench/results/DATE/quantisation.md
+	@$(BIN)/python bench/quantisation.py
+
+bench-turn: setup ## recommendation turns with a model as slow as the seed's; writes bench/results/DATE/turn.md
+	@$(BIN)/python bench/turn.py
+
+bench-pgvector: setup ## HNSW against the exact scan at 20k and 200k; writes bench/results/DATE/pgvector.md; ARGS="--sizes 20000"
+	@$(BIN)/python bench/pgvector.py $(ARGS)
 
 clean: ## forget the environment
 	rm -rf $(VENV)

@@ -7,6 +7,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+BUSY_SHARE = 0.5
+"""Load per core before a run from which the machine was not its own."""
+
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -62,6 +65,8 @@ def report(title: str, figures: list[Figure], machine: dict[str, Any], command: 
 def keep(name: str, title: str, figures: list[Figure], machine: dict[str, Any], cmd: str) -> None:
     """Print the result and write it to results/DATE/name.md and .json."""
     machine = {**machine, "load_after": round(os.getloadavg()[0], 2)}
+    if machine["load_before"] > BUSY_SHARE * machine["cores"]:
+        machine["busy"] = "yes: others worked on this machine; only ratios count"
     text = report(title, figures, machine, cmd)
     folder = RESULTS / machine["when"][:10]
     folder.mkdir(parents=True, exist_ok=True)

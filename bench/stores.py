@@ -5,7 +5,6 @@ does hits them alike. Ratios are what counts.
 """
 
 import argparse
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -18,14 +17,9 @@ from machine import fingerprint
 
 from tailrace.models.open import open_embedder
 from tailrace.search.text import Bigrams
-from tailrace.stores import postgres_vectors
 from tailrace.stores.matrix import Matrix, View, scan
-from tailrace.stores.port import Document, Filter, FloatArray, Space, Vectors
-from tailrace.stores.postgres import PostgresStore
+from tailrace.stores.port import Document, FloatArray, Space, Vectors
 from tailrace.stores.sqlite import SqliteStore
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from databases import Postgres, wheel_bin
 
 DIMENSION = 384
 CENTRES = 2000
@@ -157,67 +151,6 @@ def whole_search(count: int, folder: Path, queries: FloatArray) -> list[Figure]:
     ]
 
 
-def server(count: int, url: str, queries: FloatArray) -> list[Figure]:
-    """HNSW against the exact scan in PostgreSQL, with and without filters."""
-    store = PostgresStore(url, Bigrams(), schema=f"bench_{count}")
-    store.add_space(SPACE)
-    vectors = clustered(count, 1)
-    for start in range(0, count, 2000):
-        part = range(start, min(start + 2000, count))
-        batch = [Document(f"d{n:07}", f"책 {n}", category=_category(n)) for n in part]
-        store.upsert(batch, Vectors(SPACE, vectors[start : start + 2000]))
-    wheres = {
-        "no filter": Filter(),
-        "half": Filter(category="half"),
-        "1 %": Filter(category="rare"),
-    }
-
-    def ask() -> dict[str, tuple[list[float], list[set[str]], bool]]:
-        seen: dict[str, tuple[list[float], list[set[str]], bool]] = {}
-        for name, where in wheres.items():
-            ms, found, exact = [], [], True
-            for query in queries:
-                start = time.perf_counter()
-                leg = store.vector(Vectors(SPACE, query[None, :]), TOP, where)[0]
-                ms.append((time.perf_counter() - start) * 1e3)
-                found.append({hit.id for hit in leg.hits})
-                exact &= leg.exact
-            seen[name] = ms, found, exact
-        return seen
-
-    before = ask()
-    start = time.perf_counter()
-    store.build_index(SPACE)
-    built = time.perf_counter() - start
-    postgres_vectors.EXACT_ROWS = min(postgres_vectors.EXACT_ROWS, count // 4)
-    after = ask()
-    store.close()
-    figures = []
-    for name in wheres:
-        share = recall(after[name][1], before[name][1])
-        how = "exact" if after[name][2] else "HNSW"
-        text = f"{how}: {spread(after[name][0])}, recall@10 {share:.3f}; exact: {spread(before[name][0])}"
-        numbers = {
-            "ms": after[name][0],
-            "exact_ms": before[name][0],
-            "recall": share,
-            "build_s": built,
-        }
-        figures.append(
-            Figure(
-                f"{count} rows in pgvector, {name}", "recall >= 0.95", text, share >= 0.95, numbers
-            )
-        )
-    figures.append(
-        Figure(f"{count} rows in pgvector, index built", "-", f"{built:.0f} s", True, {"s": built})
-    )
-    return figures
-
-
-def _category(n: int) -> str:
-    return "rare" if n % 100 == 7 else "half" if n % 2 else "other"
-
-
 def measure(arguments: argparse.Namespace) -> list[Figure]:
     """Every part, smallest first."""
     queries = clustered(arguments.queries, 2)
@@ -228,15 +161,6 @@ def measure(arguments: argparse.Namespace) -> list[Figure]:
         with tempfile.TemporaryDirectory() as folder:
             print(f"{count} books in SQLite ...", flush=True)
             figures += whole_search(count, Path(folder), queries)
-    programs = wheel_bin()
-    if programs is not None:
-        postgres = Postgres(programs)
-        try:
-            for count in arguments.pgvector:
-                print(f"{count} rows in pgvector ...", flush=True)
-                figures += server(count, postgres.url, queries[:50])
-        finally:
-            postgres.stop()
     return figures
 
 
@@ -244,7 +168,6 @@ def main() -> None:
     """Measure, print, keep."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", default=[20_000, 200_000])
-    parser.add_argument("--pgvector", type=int, nargs="*", default=[20_000, 200_000])
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--dry", action="store_true", help="show, keep nothing")
     arguments = parser.parse_args()
@@ -253,10 +176,7 @@ def main() -> None:
     if arguments.dry:
         show(figures)
         return
-    command = (
-        f"make bench-stores (sizes {arguments.sizes}, pgvector {arguments.pgvector}, "
-        f"queries {arguments.queries})"
-    )
+    command = f"make bench-stores (sizes {arguments.sizes}, queries {arguments.queries})"
     keep("stores", "The stores: vectors, keywords, and the whole search", figures, machine, command)
 
 

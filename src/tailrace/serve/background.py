@@ -83,7 +83,8 @@ class BackgroundEmbedder:
     ) -> tuple[list[Tokens], list[list[int]]]:
         """What the model reads, and how it is cut into runs."""
         batch = [self.model.tokens(text, prompt=prompt) for text in texts]
-        return batch, plan_chunks([len(tokens.ids) for tokens in batch], self._run_tokens)
+        lengths = [len(tokens.ids) for tokens in batch]
+        return batch, plan_chunks(lengths, self._run_tokens, self.threads.count)
 
     def _enter(self, runs: Sequence[list[Tokens]]) -> list[asyncio.Future[FloatArray]]:
         """A seat for every run, or for none."""
