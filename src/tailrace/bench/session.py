@@ -25,6 +25,7 @@ from tailrace.bench.steady import Settled, settled
 from tailrace.bench.verdict import load_of, notes, reasons
 from tailrace.latency.exchange import now_ns
 from tailrace.latency.pool import Pool
+from tailrace.latency.queue_estimate import Undecided, estimate_queue
 from tailrace.latency.runs import Head, RunWriter, Summary, named_folder, new_folder
 from tailrace.latency.runs.summary import steady
 from tailrace.wire.record import Row
@@ -220,6 +221,7 @@ def _finish(one: _Live, *, stopped: bool) -> Summary:
         if found.steady is not None and measured and found.from_s > min(at):
             writer.rewrite([_cut(row, found.from_s) for row in writer.rows])
             _shorten(one, found.from_s)
+    said = _estimate(writer)
     rows = steady(writer.rows)
     lived = load_of(load, one.blocks, writer.rows, found)
     why = [one.trouble] if one.trouble else []
@@ -227,7 +229,16 @@ def _finish(one: _Live, *, stopped: bool) -> Summary:
     told = Counter(str(r.detail["fingerprint"]) for r in rows if r.detail.get("fingerprint"))
     if told:
         writer.tell_model(told.most_common(1)[0][0])
-    return writer.finish(load=lived, reasons=why, notes=notes(rows, one.blocks))
+    return writer.finish(load=lived, reasons=why, notes=[*notes(rows, one.blocks), *said])
+
+
+def _estimate(writer: RunWriter) -> list[str]:
+    """Put a queue into the rows that have none declared, where it can be told; what to say of it."""
+    found = estimate_queue(writer.rows)
+    if isinstance(found, Undecided):
+        return [found.why] if found.why is not None else []
+    writer.rewrite(found.rows)
+    return [str(found)]
 
 
 def _cut(row: Row, from_s: float) -> Row:

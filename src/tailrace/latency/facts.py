@@ -41,6 +41,8 @@ def facts(exchange: Exchange) -> dict[str, Any]:
             known["min_rtt_ms"] = connection.min_rtt_ns * NS
         if connection.retransmits:
             known["retransmits"] = connection.retransmits
+    if exchange.sent_bytes:
+        known["sent_bytes"] = exchange.sent_bytes
     if exchange.retried:
         known["retried"] = True
     if (header := edge(exchange.headers)) is not None:
