@@ -119,6 +119,16 @@ def test_filters_and_pages_stand_in_the_address(books: BookGuest):
     assert page.input_value("#author") == page.input_value("#category") == ""
 
 
+def test_what_cannot_be_found_is_said_in_words(books: BookGuest):
+    page = books.look(q="바다", page=40).page
+    expect(page.locator("#count")).to_contain_text("이 쪽에는 책이 없습니다")
+    page.click("#before")
+    expect(page.locator(".hit").first).to_be_visible()
+    assert page.locator("#after").is_disabled(), "back from beyond the end is to the end"
+    page.goto(f"{books.url}/books#q=바다&category=없는 분야&lang=ko")
+    expect(page.locator("#notice[data-kind=failed]")).to_contain_text("그런 분야는 없습니다")
+
+
 def test_similar_books_come_on_demand_and_can_be_followed(books: BookGuest):
     page = books.look(q="고래 이야기").page
     page.locator("#hits [data-do=similar]").first.click()
@@ -148,7 +158,7 @@ def test_a_refusal_is_counted_down_and_obeyed(books: BookGuest):
     def once(route):
         asked.append(route.request.url)
         if len(asked) == 1:
-            refuse(route, ms=1200)
+            refuse(route, ms=900)
         else:
             route.continue_()
 

@@ -18,11 +18,13 @@ export function startTold() {
   $("after").addEventListener("click", () => turn(1));
 }
 
+const pagesOf = (body) => Math.max(1, Math.ceil(body.total / SIZE));
+
 /** Another page of the same search. */
 export function turn(step) {
   const body = seen.answer?.body;
   if (!body || (step > 0 ? !body.next : body.page <= 1)) return;
-  asked.page = body.page + step;
+  asked.page = Math.min(body.page + step, pagesOf(body));  // back from beyond the end is to the end
   search();
   $("results").focus({ preventScroll: true });
   $("results").scrollIntoView({ block: "start" });
@@ -42,7 +44,7 @@ export function drawTold() {
   }));
   $("before").disabled = body.page <= 1;
   $("after").disabled = !body.next;
-  setText($("place"), t("pager.place", { page: count(body.page), pages: count(Math.max(1, Math.ceil(body.total / SIZE))) }));
+  setText($("place"), t("pager.place", { page: count(body.page), pages: count(pagesOf(body)) }));
   if (seen.phase === "answered") say([countText(body), ...body.degraded.map(degradedText)].join(" "));
 }
 
