@@ -68,8 +68,8 @@ docs: setup ## rewrite the reference pages that are generated from the code
 bench-doors: setup ## what the four doors do with a crowd; writes bench/results/DATE/doors.md
 	@$(BIN)/python bench/doors.py
 
-bench-whatif: setup ## predictions beside the runs that came; writes bench/results/DATE/whatif.md
-	@$(BIN)/python bench/whatif.py
+bench-whatif: setup ## predictions beside the runs that came; writes bench/results/DATE/whatif.md; ARGS="--case queue --slow 4"
+	@$(BIN)/python bench/whatif.py $(ARGS)
 
 bench-moved: setup ## how often "moved from X to Y" is right; writes bench/results/DATE/moved.md
 	@$(BIN)/python bench/moved.py

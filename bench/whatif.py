@@ -1,4 +1,4 @@
-"""What-if against what came: `make bench-whatif`, some five minutes.
+"""What-if against what came: `make bench-whatif`, some seven minutes.
 
 A box of the product with scripted service times behind a real server; calibrated at one door and one rate,
 then predicted, then measured for real with fresh arrivals: another rate, another door, and how much it can
@@ -7,6 +7,7 @@ answer at most.
 
 import argparse
 import asyncio
+import shlex
 import signal
 import subprocess
 import sys
@@ -35,23 +36,23 @@ from tailrace.simulate.levers import parse
 from tailrace.wire.record import Row
 
 A_MS, B_MS, SPREAD = 12.0, 18.0, 0.3
-ALONE_S = (A_MS + B_MS) / 1000
 BASE_USE = 0.5
 """Use of the lane while it is calibrated."""
 CASES: dict[str, tuple[str, float]] = {
     "limited, 1.5 x the rate": ("limited", 1.5),
     "limited to batched, twice the rate": ("batched", 2.0),
     "alone to queue, 1.4 x the rate": ("queue", 1.4),
+    "alone to queue, 1.65 x the rate": ("queue", 1.65),
 }
 TEXTS = [f"review number {number}" for number in range(4000)]
 SATURATION_TARGET = 0.10
 
 
 @contextmanager
-def box() -> Iterator[str]:
-    """The scripted box's API."""
+def box(slow: float) -> Iterator[str]:
+    """The scripted box's API, its service times `slow` times as long."""
     command = [sys.executable, str(Path(__file__).parent / "scripted_box.py")]
-    command += [str(A_MS), str(B_MS), str(SPREAD), "lane.waiting_max=500"]
+    command += [str(A_MS * slow), str(B_MS * slow), str(SPREAD), "lane.waiting_max=500"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -152,27 +153,37 @@ def main() -> None:
     """Calibrate, foretell, measure, judge."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=60.0, help="of each measured run")
+    parser.add_argument(
+        "--slow",
+        type=float,
+        default=1.0,
+        help="service times so many times as long: a busy machine",
+    )
+    parser.add_argument("--case", default="", help="only the cases with this word in their name")
     options = parser.parse_args()
+    cases = {name: case for name, case in CASES.items() if options.case in name}
     machine: dict[str, Any] = fingerprint()
-    rate = BASE_USE / ALONE_S
+    rate = BASE_USE / ((A_MS + B_MS) * options.slow / 1000)
     figures: list[Figure] = []
-    with tempfile.TemporaryDirectory() as scratch, box() as url:
+    with tempfile.TemporaryDirectory() as scratch, box(options.slow) as url:
         root = Path(scratch)
         base = run(url, root, "limited", rate, options.seconds, 1)
         ladder = run(url, root, "batched", 1.9 * rate, options.seconds / 2, 2)
         opened = open_measured(base.path, ladder=ladder.path)
         foretold = {}
-        for case, (name, factor) in CASES.items():
+        for case, (name, factor) in cases.items():
             levers = [f"rate={factor:g}x"] + ([f"door={name}"] if name != "limited" else [])
             foretold[case] = foretell(opened, parse(levers))
             print(f"foretold {case}: use {foretold[case].use or 0:.0%}", flush=True)
-        for number, (case, (name, factor)) in enumerate(CASES.items()):
+        for number, (case, (name, factor)) in enumerate(cases.items()):
             came = run(url, root, name, rate * factor, options.seconds, 10 + number)
             figures += judged(case, score(foretold[case], came))
-        for name in ("limited", "batched"):
+        for name in ("limited", "batched") if not options.case else ():
             figures.append(saturation(opened, url, root, name, options.seconds / 3))
     title = "What-if against later runs: fresh arrivals, another door, another rate"
-    keep("whatif", title, figures, machine, f"make bench-whatif ({options.seconds:g} s a run)")
+    arguments = f' ARGS="{shlex.join(sys.argv[1:])}"' if sys.argv[1:] else ""
+    name = "-".join(["whatif", *options.case.split()])
+    keep(name, title, figures, machine, f"make bench-whatif{arguments}")
 
 
 if __name__ == "__main__":

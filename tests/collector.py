@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 UNSET, ERROR = 0, 2
-SERVER, CLIENT = 2, 3
+SERVER, CLIENT, WORKER = 2, 3, 5
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from test_remote import KEY, QUICK, talk
 from apis import fresh as letters
 from apis import serving_tiny
 from boxes import DOORS, ENVIRON, fresh, parts_of, serving
-from collector import ERROR, UNSET, Collector, Span, collecting
+from collector import ERROR, UNSET, WORKER, Collector, Span, collecting
 from tailrace.apps.api.settings import ApiSettings
 from tailrace.serve.settings import BadConfiguration
 from upstream import Step, serving_api, upstream
@@ -63,6 +63,27 @@ def test_every_part_of_server_timing_is_a_span_and_they_add_up_to_the_whole():
             assert whole.service == "tailrace-review"
             assert whole.status == UNSET
             assert abs(whole.start_ns / 1e9 - time.time()) < 60
+
+
+def test_a_tickets_work_is_a_span_of_its_own_in_the_trace_of_who_handed_it_in():
+    with collecting() as collector:
+        with serving(tracing__endpoint=collector.url) as box:
+            job = httpx.post(box.url + DOORS["queue"], json={"text": fresh()[0]}, headers=parent())
+            where = box.url + job.headers["location"]
+            while (told := httpx.get(where).json())["status"] != "done":
+                time.sleep(0.02)
+            waited = box.box.metrics.registry.get_sample_value(
+                "review_part_seconds_count", {"door": "queue", "part": "infer"}
+            )
+        assert waited == 1
+        asked = collector.whole(f"POST {DOORS['queue']}")
+        (work,) = collector.wholes(WORKER)
+        assert (work.name, work.trace, work.parent) == ("queue job", TRACE, asked.id)
+        parts = {span.name: span.ms for span in collector.parts(work)}
+        assert sum(parts.values()) == pytest.approx(work.ms, abs=0.001)
+        assert parts["wait"] + parts["batch"] == pytest.approx(told["waited_ms"], abs=0.002)
+        model_ms = sum(parts[name] for name in ("tokenize", "infer", "post"))
+        assert model_ms == pytest.approx(told["inference_ms"], abs=0.002)
 
 
 def test_a_span_belongs_to_the_callers_trace():

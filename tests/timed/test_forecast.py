@@ -125,6 +125,41 @@ def test_a_timeout_cuts_off_and_is_never_a_latency():
     assert all(abs(one.miss_ms()) < 1e-3 for one in cut)
 
 
+def test_nobody_waits_longer_than_the_queue_timeout_and_whoever_would_is_refused():
+    rows = run_of(n=400)
+    longest = max(one.parts["queue"].ms for one in rows)
+    assert longest > 100
+    _, runs = predicted(rows, "queue-timeout=50ms")
+    answered = [one for run in runs for one in run if one.outcome == "ok"]
+    refused = [one for run in runs for one in run if one.outcome == "refused"]
+    assert max(one.parts["queue"].ms for one in answered) <= 50 + 1e-6
+    assert all(one.wall_ms == pytest.approx(50 + 10 + 10, abs=12) for one in refused)
+    share = np.mean([one.parts["queue"].ms > 50 for one in rows])
+    # Who gives up makes room for the next: fewer than would have waited that long.
+    assert 0.1 < len(refused) / (len(refused) + len(answered)) < share
+
+
+def test_a_window_is_waited_out_by_whoever_finds_an_idle_model():
+    rows = run_of(rate=0.5)
+    ladder = [(k, 0.04 + 0.06 * k) for k in (1, 2, 4, 8) for _ in range(10)]
+    at_once = mean(predicted(rows, "door=batched", "window=0ms", ladder=ladder)[1])
+    _, runs = predicted(rows, "door=batched", "window=200ms", ladder=ladder)
+    assert mean(runs) - at_once == pytest.approx(200, rel=0.1)
+
+
+def test_who_asks_again_is_answered_more_often_and_later():
+    rows = run_of(n=400)
+    said = ("door=limited", "seats=0")
+    once = predicted(rows, *said, given=Arrivals(rate=8.0))[1]
+    again = predicted(rows, *said, "retries=3", given=Arrivals(rate=8.0))[1]
+
+    def refused(runs):
+        return np.mean([one.outcome == "refused" for run in runs for one in run])
+
+    assert refused(again) < refused(once)
+    assert mean(again) > mean(once) + 20
+
+
 def test_without_runs_of_several_sizes_a_shared_run_is_a_range():
     rows = run_of()
     forecast, _ = predicted(rows, "door=batched", seeds=0)

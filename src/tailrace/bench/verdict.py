@@ -108,6 +108,15 @@ def notes(rows: Sequence[Row], blocks: Sequence[Sent]) -> list[str]:
     thought = sum("reasoning_flag" in row.detail for row in rows)
     if thought:
         found.append(f"{thought} answers still thought though reasoning was asked to be off")
+    asked = [
+        r for r in rows if r.detail.get("reasoning_asked", "off") != "off" and r.outcome == "ok"
+    ]
+    silent = sum(not _thought(row) for row in asked)
+    if silent:
+        found.append(
+            f"{silent} of {len(asked)} answers were asked to think and none was seen to: the model "
+            "has no thoughts, or neither shows nor counts them"
+        )
     if len(blocks) > 1:
         found.append(f"{len(blocks)} blocks, taken in turns with the other cases")
     return found
@@ -129,6 +138,10 @@ def _little(rows: Sequence[Row], blocks: Sequence[Sent], in_flight: float | None
         within = np.minimum(ended, until) - np.maximum(begun, since)
         inside += float(within.clip(min=0.0).sum())
     return abs(in_flight - inside / seconds) / in_flight
+
+
+def _thought(row: Row) -> bool:
+    return bool(row.detail.get("reasoning_tokens") or row.detail.get("reasoning_chunks"))
 
 
 def _sched(row: Row) -> float:

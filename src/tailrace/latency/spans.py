@@ -67,7 +67,7 @@ def finished(row: Row, ask: Ask, intended_ns: int) -> Finished:
         [Piece(name, part.ms / 1000, {SOURCE: part.source}) for name, part in row.parts.items()],
         about,
         failed=row.outcome != "ok",
-        client=True,
+        side="client",
         seconds=row.wall_ms / 1000,
     )
 

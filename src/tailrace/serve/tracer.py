@@ -97,6 +97,22 @@ class Tracer:
         )
         self._tracing.end(account.begun, finished)
 
+    def worked(self, name: str, account: Account) -> None:
+        """Hand over the span of work that was done after its request was answered, and ends now."""
+        begun = self._tracing.begin(PASSED_ON.get({}))
+        if account.stamps is None or not begun.sampled:
+            return
+        took_ns = round(account.stamps.total * 1e9)
+        parts = [Piece(part, seconds) for part, seconds in account.stamps.parts().items()]
+        about: dict[str, Value] = {DOOR: account.door, LANE: account.lane}
+        about[OUTCOME] = "failed" if account.error else "done"
+        if account.error:
+            about[ERROR_TYPE] = account.error
+        began_ns = time.time_ns() - took_ns
+        failed = bool(account.error)
+        finished = Finished(name, began_ns, parts, about, failed=failed, side="worker")
+        self._tracing.end(begun, finished)
+
 
 def _route(scope: Mapping[str, Any], account: Account) -> str:
     """The entry as it is declared; empty for a path that nobody serves, of which there are endless many."""

@@ -6,6 +6,7 @@ Knows ledgers only by their port, and nothing of HTTP.
 import asyncio
 import logging
 from collections.abc import Callable
+from contextvars import Context, copy_context
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
@@ -37,7 +38,8 @@ class Desk:
     """Tickets of one door over one lane.
 
     `lease_s` must exceed the longest run; `sweep_every_s` is how often old results are dropped;
-    `answered` is told body and result of every ticket that the lane answered.
+    `answered` is told body and result of every ticket that the lane answered; `finished` the parts of every
+    one that came to its end and the code of what went wrong, in the context of who handed it in.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Desk:
         lease_s: float = 600.0,
         sweep_every_s: float = 5.0,
         answered: Callable[[Any, Any], None] | None = None,
+        finished: Callable[[Stamps, str], None] | None = None,
     ) -> None:
         self.door = door
         self.ledger = ledger
@@ -60,6 +63,9 @@ class Desk:
         self._lease_s = lease_s
         self._sweep_every_s = sweep_every_s
         self._answered = answered
+        self._finished = finished
+        self._contexts: dict[str, Context] = {}
+        """What was said of who handed in a ticket that waits; those of an earlier start have none."""
         self._arrived = asyncio.Event()
         self._closing = False
         self._running: tuple[Ticket, Work] | None = None
@@ -91,6 +97,7 @@ class Desk:
         work = Work(body, stamps, door=self.door, cost=cost, caller=caller, deadline=deadline)
         latest_start = self.admission.admit(work, self.view(work))
         ticket = self.ledger.submit(body, cost, self._clock.now(), latest_start=latest_start)
+        self._contexts[ticket.id] = copy_context()
         self._lane.events.emit(Admitted(self._lane.name, self.door))
         self._lane.events.emit(TicketMoved(None, State.QUEUED))
         self._arrived.set()
@@ -173,6 +180,7 @@ class Desk:
             self._running = None
         if self._answered is not None and outcome.error is None:
             self._answered(ticket.body, outcome.result)
+        self._tell(ticket, work.stamps, outcome.error)
         parts = work.stamps.parts()
         outcome = replace(
             outcome,
@@ -184,6 +192,11 @@ class Desk:
             events.emit(TicketMoved(State.RUNNING, after))
         else:
             log.warning("ticket %s was finished too late: another claim is newer", ticket.id)
+
+    def _tell(self, ticket: Ticket, stamps: Stamps, error: TailraceError | None) -> None:
+        context = self._contexts.pop(ticket.id, None) or copy_context()
+        if self._finished is not None:
+            context.run(self._finished, stamps, "" if error is None else error.code)
 
     def close(self) -> None:
         """Refuse new tickets; `work` returns when the one on the model is finished.

@@ -29,7 +29,6 @@ from tailrace.wire.tracing import (
     Begun,
     Choice,
     Finished,
-    TracingUnavailable,
 )
 
 log = logging.getLogger(__name__)
@@ -40,6 +39,7 @@ DELAY_MS = 1000
 """How long a request waits for company before it is sent."""
 PATH = "/v1/traces"
 SCOPE = InstrumentationScope("tailrace", __version__)
+KINDS = {"server": SpanKind.SERVER, "client": SpanKind.CLIENT, "worker": SpanKind.CONSUMER}
 LIBRARY = "opentelemetry.sdk._shared_internal"
 """Who logs every piece that finds the queue full."""
 
@@ -157,10 +157,7 @@ class Otlp:
             sampler=sampler, resource=Resource.create(named), shutdown_on_exit=False
         )
         endpoint = choice.endpoint.rstrip("/") + PATH if choice.endpoint else None
-        try:
-            exporter = OTLPSpanExporter(endpoint, timeout=choice.send_max_s)
-        except ValueError as error:
-            raise TracingUnavailable(f"traces cannot be sent: {error}") from None
+        exporter = OTLPSpanExporter(endpoint, timeout=choice.send_max_s)
         logging.getLogger(LIBRARY).setLevel(logging.ERROR)
         logging.getLogger(OTLPSpanExporter.__module__).setLevel(logging.CRITICAL)
         self._ids, self._sampler = provider.id_generator, provider.sampler
@@ -217,7 +214,7 @@ class Otlp:
             begun.parent,
             self._resource,
             about,
-            kind=SpanKind.CLIENT if finished.client else SpanKind.SERVER,
+            kind=KINDS[finished.side],
             status=Status(StatusCode.ERROR if finished.failed else StatusCode.UNSET),
             start_time=finished.start_ns,
             end_time=finished.start_ns + round(seconds * 1e9),

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 log = logging.getLogger(__name__)
 
@@ -72,8 +72,8 @@ class Finished:
     parts: Sequence[Piece]
     about: Mapping[str, Value]
     failed: bool = False
-    client: bool = False
-    """Whether it is the side that asked."""
+    side: Literal["server", "client", "worker"] = "server"
+    """Who had it: who answered, who asked, or who worked on it afterwards."""
     seconds: float | None = None
     """The whole, where no parts are known of it."""
 

@@ -22,6 +22,7 @@ from tailrace.core.work import Run, Stamps, Work
 from tailrace.models.child import ChildModel
 from tailrace.models.port import CrossEncoder
 from tailrace.models.threads import InferenceThreads
+from tailrace.serve.account import Account
 from tailrace.serve.doors import Door, Pipeline
 from tailrace.serve.metrics import Metrics
 from tailrace.serve.tracer import open_tracer
@@ -82,6 +83,7 @@ class ReviewBox:
             clock=clock,
             lease_s=settings.lane.run_max_s * 2,
             answered=lambda text, scores: self.cache.put(self.key(text), scores),
+            finished=self._ticket_ended,
         )
         self.child = child or self._child()
         self.in_progress = Counter(dict.fromkeys(DOORS, 0))
@@ -112,6 +114,14 @@ class ReviewBox:
             in_flight_max=naive.in_flight_max,
             events=self.events,
         )
+
+    def _ticket_ended(self, stamps: Stamps, error: str) -> None:
+        """The parts of a ticket that its request did not see: they count like a request's own."""
+        account = Account(stamps, error=error)
+        account.through(DOORS[-1], LANE)
+        self.metrics.ended(account)
+        if self.tracer is not None:
+            self.tracer.worked("queue job", account)
 
     # -- what happened ------------------------------------------------------------------------
 

@@ -152,6 +152,7 @@ class CoverDesk:
         return found
 
     async def _read(self, exchange: Exchange, data: bytes, media_type: str) -> Reading:
+        exchange.account.through(COVER, COVER)
         work = Work(
             Attempt(data, media_type),
             exchange.stamps,
