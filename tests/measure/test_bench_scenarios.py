@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from apis import Api
 from tailrace.bench.overview import keep_overview
 from tailrace.bench.scenario import read_scenario
-from tailrace.bench.selftest import fixed_delay
 from tailrace.bench.session import run_scenario
 from tailrace.cli.main import app
+from tailrace.latency.fixed_delay import fixed_delays
 from tailrace.latency.measure import measure
 from tailrace.latency.pool import Pool
 from tailrace.latency.runs import open_run
@@ -93,7 +93,7 @@ def test_a_model_that_thinks_though_asked_not_to_is_told(tmp_path):
 
 def test_a_staircase_is_shown_step_by_step(tmp_path):
     async def main():
-        async with fixed_delay(10) as url:
+        with fixed_delays([10]) as (url,):
             changes = {"target.url": url + "search?q={text}", "load.length": "3s"}
             return await run_scenario(read_scenario("search-staircase", changes), tmp_path, silent)
 
@@ -141,7 +141,7 @@ def test_a_request_costs_the_generator_at_most_half_of_what_it_costs_httpx():
             return time.process_time() - began
 
     async def main():
-        async with fixed_delay(0) as url:
+        with fixed_delays([0]) as (url,):
             return [await ours(url, 200) / await theirs(url, 200) for _ in range(5)]
 
     ratio = median(asyncio.run(main()))

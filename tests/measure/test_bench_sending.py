@@ -12,9 +12,10 @@ import pytest
 from boxes import SOURCE
 from tailrace.bench.errors import BadScenario, NoAnswer
 from tailrace.bench.scenario import read_scenario
-from tailrace.bench.selftest import fixed_delay, self_test
 from tailrace.bench.session import STOPPED, run_scenario
+from tailrace.latency.fixed_delay import fixed_delays
 from tailrace.latency.runs import open_run
+from tailrace.latency.self_test import self_test
 from tailrace.wire.record import IDENTITY_MS
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -123,7 +124,7 @@ def test_a_stall_shows_in_the_times_from_the_intended_start(tmp_path):
 
 def test_a_closed_loop_that_stalls_sends_less_and_says_that_it_is_closed(tmp_path):
     async def main():
-        async with fixed_delay(50) as url:
+        with fixed_delays([50]) as (url,):
             return await carry_out(url, tmp_path, load__kind="closed", load__clients=3)
 
     run = only_run(asyncio.run(main()))
@@ -135,7 +136,7 @@ def test_a_closed_loop_that_stalls_sends_less_and_says_that_it_is_closed(tmp_pat
 
 def test_think_time_leaves_fewer_on_their_way_than_there_are_clients(tmp_path):
     async def main():
-        async with fixed_delay(20) as url:
+        with fixed_delays([20]) as (url,):
             more = {"load__kind": "closed", "load__clients": 8, "load__think": "180ms"}
             return await carry_out(url, tmp_path, **more)
 
@@ -146,7 +147,7 @@ def test_think_time_leaves_fewer_on_their_way_than_there_are_clients(tmp_path):
 
 def test_every_row_adds_up(tmp_path):
     async def main():
-        async with fixed_delay(3) as url:
+        with fixed_delays([3]) as (url,):
             return await carry_out(url, tmp_path, load__rate=200.0)
 
     run = only_run(asyncio.run(main()))
@@ -156,7 +157,7 @@ def test_every_row_adds_up(tmp_path):
 
 def test_who_is_not_waited_for_is_cut_off_and_not_a_time(tmp_path):
     async def main():
-        async with fixed_delay(1500) as url:
+        with fixed_delays([1500]) as (url,):
             return await carry_out(url, tmp_path, load__length="1s", load__timeout="300ms")
 
     outcome = asyncio.run(main())
@@ -239,7 +240,7 @@ def test_servers_that_hang_up_are_rows(tmp_path):
 
 def test_who_is_stopped_keeps_what_was_measured(tmp_path):
     async def main():
-        async with fixed_delay(5) as url:
+        with fixed_delays([5]) as (url,):
             task = asyncio.create_task(carry_out(url, tmp_path, load__length="60s"))
             await asyncio.sleep(1.5)
             task.cancel()
@@ -254,7 +255,7 @@ def test_who_is_stopped_keeps_what_was_measured(tmp_path):
 
 def test_ctrl_c_keeps_the_rows_and_writes_the_report(tmp_path):
     async def main():
-        async with fixed_delay(5) as url:
+        with fixed_delays([5]) as (url,):
             words = ["bench", "run", "embed", "--root", str(tmp_path), "--name", "mine"]
             changes = (
                 f"target.url={url}",
@@ -289,7 +290,7 @@ def test_ctrl_c_keeps_the_rows_and_writes_the_report(tmp_path):
 
 def test_two_targets_take_turns_and_the_first_goes_twice(tmp_path):
     async def main():
-        async with fixed_delay(5) as near, fixed_delay(30) as far:
+        with fixed_delays([5, 30]) as (near, far):
             asked_twice = asked(near, rounds=2, load__length="600ms").model_copy(
                 update={"against": {"B": {"url": far}}}
             )
@@ -310,7 +311,7 @@ def test_two_targets_take_turns_and_the_first_goes_twice(tmp_path):
 
 def test_a_staircase_says_which_step_a_request_belongs_to(tmp_path):
     async def main():
-        async with fixed_delay(20) as url:
+        with fixed_delays([20]) as (url,):
             more = {"load__kind": "staircase", "load__steps": [1, 4]}
             return await carry_out(url, tmp_path, **more)
 
@@ -321,6 +322,6 @@ def test_a_staircase_says_which_step_a_request_belongs_to(tmp_path):
 
 def test_the_generator_reads_fixed_delays_alike():
     """Whatever this machine's own cost of a request is, a delay must not change it by much."""
-    found = asyncio.run(self_test((0.0, 5.0), tries=30))
-    assert all(checked.median_ms >= 0 for checked in found)
-    assert abs(found[1].median_ms - found[0].median_ms) < 2.5
+    none, short, _ = asyncio.run(self_test(rounds=30))
+    assert none.off_ms >= 0
+    assert abs(short.off_ms - none.off_ms) < 2.5

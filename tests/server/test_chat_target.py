@@ -164,3 +164,18 @@ def test_a_bad_end_is_a_marked_row(answer: Answer, outcome: str, said: str) -> N
     row, _ = row_of(answer)
     assert row.outcome == outcome
     assert said in row.detail.get("error", "")
+
+
+@pytest.mark.parametrize("end", [CLOSE, 6.0])
+def test_a_stream_that_is_cut_off_has_its_prefill_and_its_generation(end: Any) -> None:
+    """Declared inference before a stream is prefill, however the stream ends."""
+    head = HEAD.replace(
+        b"\r\n\r\n", b"\r\nserver-timing: admit;dur=0, infer;dur=20, total;dur=21\r\n\r\n"
+    )
+    row, _ = row_of([0.05, head, delta(content="a"), STEP_S, delta(content="b"), STEP_S, end])
+    assert row.censored
+    assert "infer" not in row.parts
+    assert row.parts["prefill"].source == "declared"
+    assert row.parts["generate"].note == "cut off"
+    assert row.parts["generate"].ms >= 2 * STEP_S * 1000 * 0.9
+    assert not {"transfer", "client"} & row.parts.keys()

@@ -127,3 +127,40 @@ def test_who_is_cut_off_while_waiting_has_waited_for_no_answer() -> None:
 def test_a_request_that_has_not_ended_has_no_parts() -> None:
     with pytest.raises(ValueError, match="not ended"):
         partition(Stamps(0, 1))
+
+
+def cut(**moments: int) -> Stamps:
+    """A request whose answer broke off at 180 ms."""
+    made = stamps(ended=180, **moments)
+    made.last_byte = made.parsed = None
+    return made
+
+
+def at(first: int, visible: int | None, last: int) -> Knowledge:
+    shown = None if visible is None else visible * MS
+    return Knowledge(marks=Marks(first * MS, shown, last * MS))
+
+
+def test_a_stream_that_breaks_off_is_cut_off_in_what_it_was_doing() -> None:
+    """Who waits for the next token when the stream ends has waited for generation, not for a transfer."""
+    divided = partition(cut(), at(113, 133, 153))
+    spans = {name: round(part.ms) for name, part in divided.parts.items()}
+    assert (spans["other"], spans["think"], spans["generate"]) == (110, 20, 47)
+    assert divided.parts["generate"].note == "cut off"
+    assert divided.parts["think"].note is None
+    assert not {"transfer", "client"} & spans.keys()
+    assert sum(part.ms for part in divided.parts.values()) == pytest.approx(180)
+
+
+def test_a_stream_that_breaks_off_in_its_thoughts_has_generated_nothing() -> None:
+    divided = partition(cut(), at(113, None, 153))
+    assert divided.parts["think"].note == "cut off"
+    assert divided.parts["think"].ms == pytest.approx(67)
+    assert not {"generate", "transfer", "client"} & divided.parts.keys()
+
+
+def test_an_answer_that_breaks_off_is_cut_off_in_its_transfer() -> None:
+    divided = partition(cut())
+    assert divided.parts["transfer"].note == "cut off"
+    assert divided.parts["transfer"].ms == pytest.approx(77)
+    assert "client" not in divided.parts

@@ -80,8 +80,11 @@ async def measure(
 
 
 def _read(target: Target, exchange: Exchange) -> Reading:
-    good = exchange.complete and exchange.status is not None and exchange.status < 400
-    reading = target.read(exchange) if good else Reading()
+    good = exchange.status is not None and exchange.status < 400
+    if good and not exchange.complete and exchange.chunks:
+        # Of what was cut off only the moments count: which part of the answer it was in.
+        return Reading(marks=target.read(exchange).marks)
+    reading = target.read(exchange) if good and exchange.complete else Reading()
     if exchange.complete:
         exchange.stamps.parsed = now_ns()
     return reading

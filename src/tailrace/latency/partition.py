@@ -14,6 +14,8 @@ from tailrace.wire.record import CLIENT_PARTS, Part, Source
 NS = 1e-6
 """Milliseconds in a nanosecond."""
 UNTOLD = "cannot tell queue from inference"
+CUT_OFF = "cut off"
+"""Noted at the part in which a request ended without its whole answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ def partition(stamps: Stamps, known: Knowledge | None = None) -> Partition:
     for name, ns, cut in _before_the_wait(stamps, end):
         spans[name] = ns
         if cut:
-            notes[name] = "cut off"
+            notes[name] = CUT_OFF
     parts = {name: Part(ns * NS, "measured", note=notes.get(name)) for name, ns in spans.items()}
     inconsistent = None
     if stamps.sent is not None:
@@ -96,8 +98,8 @@ def partition(stamps: Stamps, known: Knowledge | None = None) -> Partition:
         parts["other"] = Part(rest * NS, "residual", note=_rest_note(stamps, known))
         inconsistent = _inconsistent(rest, known)
         parts |= {
-            name: Part(ns * NS, "measured")
-            for name, ns in _after_the_wait(stamps, known.marks, end)
+            name: Part(ns * NS, "measured", note=CUT_OFF if cut else None)
+            for name, ns, cut in _after_the_wait(stamps, known.marks, end)
         }
     ordered = {name: parts[name] for name in CLIENT_PARTS if name in parts}
     return Partition(end - stamps.intended, ordered, inconsistent)
@@ -156,21 +158,31 @@ def _thought_aloud(marks: Marks) -> bool:
     return visible is not None and visible != marks.first_token
 
 
-def _after_the_wait(stamps: Stamps, marks: Marks, end: int) -> Iterator[tuple[str, int]]:
-    """Spans from the end of the wait on; those that were not reached are left out."""
+def _after_the_wait(stamps: Stamps, marks: Marks, end: int) -> Iterator[tuple[str, int, bool]]:
+    """Names, spans and whether the request ended within them, from the end of the wait on.
+
+    Spans that were not reached are left out.
+    """
     since = _first(stamps, marks)
     if since is None:
         return
+    cut = stamps.last_byte is None
     if marks.first_token is not None:
         last = marks.last_token if marks.last_token is not None else since
+        if cut:  # whoever breaks off in a stream is waited for until then: for the next token
+            last = end
         visible = marks.first_visible if marks.first_visible is not None else last
         if visible != since:
-            yield "think", visible - since
-        yield "generate", last - visible
+            yield "think", visible - since, cut and marks.first_visible is None
+        if not cut or marks.first_visible is not None:
+            yield "generate", last - visible, cut
         since = last
+        if cut:
+            return
     whole = end if stamps.last_byte is None else stamps.last_byte
-    yield "transfer", whole - since
-    yield "client", end - whole
+    yield "transfer", whole - since, cut
+    if not cut:
+        yield "client", end - whole, False
 
 
 def _rest_note(stamps: Stamps, known: Knowledge) -> str | None:

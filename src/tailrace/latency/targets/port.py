@@ -56,4 +56,7 @@ class Target(Protocol):
         """The request number `index`, counted from 0; the same every time."""
 
     def read(self, exchange: Exchange) -> Reading:
-        """Understand a whole answer of a good status; what is wrong with it is data, nothing is raised."""
+        """Understand an answer of a good status; what is wrong with it is data, nothing is raised.
+
+        Of an answer that was cut off only the marks are asked for.
+        """
