@@ -92,6 +92,10 @@ bench-smoke: setup ## twenty seconds of `tailrace bench` against our own server;
 bench-stores: setup ## exact scan, sketch, keyword leg at 20k and 200k; writes bench/results/DATE/stores.md
 	@$(BIN)/python bench/stores.py
 
+.PHONY: bench-baseline
+bench-baseline: setup ## hybrid search beside a remote embedding model (BASELINE_URL, BASELINE_MODEL, BASELINE_KEY_ENV); writes bench/results/DATE/baseline.md
+	@$(BIN)/python bench/baseline.py
+
 .PHONY: bench-fusion
 bench-fusion: setup ## the fusion on queries it was not chosen on, two minutes; writes bench/results/DATE/fusion.md
 	@$(BIN)/python bench/fusion.py
