@@ -85,7 +85,7 @@ def figures(report: dict[str, Any], seconds: float, own: bool) -> list[Figure]:
 async def stand_in_url(url: str) -> str:
     """The stand-in's base, once it is ready."""
     connection = await ready(url)
-    connection.close()
+    await connection.close()
     return f"{url}/v1"
 
 
