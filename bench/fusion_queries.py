@@ -24,7 +24,7 @@ from tailrace.stores.port import Document
 
 WRITTEN = Path(__file__).parent / "fusion_written.jsonl"
 PER_KIND = 12
-SEED = 2026
+SEED = 2027
 VOLUME = re.compile(r"\s*(\d+권?|[상중하])$")
 ALIKE = (
     "ㄱㄲㅋ",

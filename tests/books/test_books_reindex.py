@@ -55,7 +55,7 @@ def test_the_analyser_of_a_store_is_changed_by_a_verb_and_only_by_it(place):
 
     done = tailrace("reindex", TAILRACE__STORE__ANALYZER="morphemes", **at)
     assert done.returncode == 0, done.stderr
-    assert "30 documents indexed by bigrams-1+mecab-ko" in done.stdout
+    assert "30 documents indexed by bigrams-2+mecab-ko" in done.stdout
     again = tailrace("reindex", TAILRACE__STORE__ANALYZER="morphemes", **at)
     assert again.returncode == 0
     assert "nothing to do" in again.stdout

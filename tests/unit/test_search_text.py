@@ -68,6 +68,28 @@ def test_what_becomes_a_term(text: str, terms: list[str]) -> None:
     assert Bigrams().query_terms(text) == terms
 
 
+@pytest.mark.parametrize(
+    ("written", "otherwise"),
+    [
+        ("알베르 카뮈", "알베르 까뮈"),
+        ("표도르 도스토옙스키", "표도르 또스또옙스끼"),
+        ("파리의 노트르담", "빠리의 노트르담"),
+        ("생텍쥐페리", "생떽쥐베리"),
+        ("세익스피어", "쎄익스삐어"),
+        ("찌라시", "치라시"),
+        ("레미제라블", "래미재라블"),
+        ("왠지", "웬지"),
+    ],
+)
+def test_letters_of_one_sound_are_one(written: str, otherwise: str) -> None:
+    assert Bigrams().query_terms(written) == Bigrams().query_terms(otherwise)
+
+
+@pytest.mark.parametrize(("one", "other"), [("바다", "마다"), ("고기", "거기"), ("산", "삼")])
+def test_letters_of_other_sounds_stay_apart(one: str, other: str) -> None:
+    assert Bigrams().query_terms(one) != Bigrams().query_terms(other)
+
+
 def test_decomposed_hangul_is_the_same_text() -> None:
     apart = unicodedata.normalize("NFD", "나미야 잡화점")
     assert Bigrams().query_terms(apart) == Bigrams().query_terms("나미야 잡화점")
