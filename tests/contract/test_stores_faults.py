@@ -76,7 +76,7 @@ def test_a_writer_that_is_killed_leaves_whole_batches_only(tmp_path: Path) -> No
         assert store.missing(SPACE, 1) == []
         found = store.vector(Vectors(SPACE, unit_rows(1)), count + 1)[0].hits
         assert len(found) == count
-        assert len(store.keyword(["책"], count + 1).hits) == count
+        assert len(store.keyword(store.analyzer.query_terms("책"), count + 1).hits) == count
         store.close()
 
 

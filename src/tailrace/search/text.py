@@ -23,9 +23,9 @@ _SCRIPT = (
 )
 _MARKS = "".join(chr(c) for c in range(0x300, 0x1100) if unicodedata.category(chr(c))[0] == "M")
 _FIRST = {1: 0, 15: 0, 4: 3, 16: 3, 8: 7, 17: 7, 10: 9, 13: 12, 14: 12}
-"""First letters of a syllable as one, by their place in Unicode: ㄲㅋ ㄱ, ㄸㅌ ㄷ, ㅃㅍ ㅂ, ㅆ ㅅ, ㅉㅊ ㅈ."""
+"""First letters that are one, by their place in Unicode: ㄲㅋ ㄱ, ㄸㅌ ㄷ, ㅃㅍ ㅂ, ㅆ ㅅ, ㅉㅊ ㅈ."""
 _MIDDLE = {1: 5, 3: 7, 10: 11, 15: 11}
-"""Vowels as one: ㅐ ㅔ, ㅒ ㅖ, ㅙㅞ ㅚ."""
+"""Vowels that are one: ㅐ ㅔ, ㅒ ㅖ, ㅙㅞ ㅚ."""
 
 
 def _sounds() -> dict[int, int]:
