@@ -164,11 +164,11 @@ def test_a_database_that_goes_is_said_and_one_that_comes_back_is_used(
     postgres_plain.halt()
     for _ in range(3):
         with pytest.raises(StoreUnavailable):
-            server.keyword(["책"], 10)
+            server.keyword(Bigrams().query_terms("책"), 10)
         with pytest.raises(StoreUnavailable):
             server.vector(query, 10)
     postgres_plain.start()
-    assert len(server.keyword(["책"], 10).hits) == 3
+    assert len(server.keyword(Bigrams().query_terms("책"), 10).hits) == 3
     assert len(server.vector(query, 10)[0].hits) == 3
     with pytest.raises(StoreUnavailable):
         PostgresStore("postgresql://nobody@127.0.0.1:1/none", Bigrams())
