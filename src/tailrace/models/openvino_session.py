@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 
 from tailrace.models.errors import ModelUnavailable
 from tailrace.models.port import FloatArray
@@ -59,6 +58,8 @@ class OpenvinoSession:
 
 def _check_operators(path: Path) -> None:
     """Refuse what OpenVINO compiles without a word and then runs to wrong answers."""
+    import onnx  # noqa: PLC0415 - twelve MiB that the processes of the other runtime need not have
+
     try:
         graph = onnx.load(str(path), load_external_data=False).graph
     except Exception as error:  # noqa: BLE001 - the parser raises its own kinds of Exception
