@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: bench-books bench-ingest bench-quantisation bench-pgvector bench-turn help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-moved bench-overload bench-peers bench-queue bench-smoke bench-whatif train-smoke bench-stores clean
+.PHONY: bench-books bench-ingest bench-quantisation bench-pgvector bench-turn help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-moved bench-overload bench-peers bench-generator bench-queue bench-smoke bench-whatif train-smoke bench-stores clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -82,6 +82,9 @@ bench-embed: setup ## the model server beside the bare runtime; writes bench/res
 
 bench-overload: setup ## the model server offered 2, 5 and 10 times what it can; writes bench/results/DATE/overload.md; ARGS="--seconds 60"
 	@$(BIN)/python bench/overload.py $(ARGS)
+
+bench-generator: setup ## CPU of a request beside httpx's, and the self-test; writes bench/results/DATE/generator.md
+	@$(BIN)/python bench/generator.py $(ARGS)
 
 bench-queue: setup ## the queue estimated beside the one the server declares; writes bench/results/DATE/queue.md; ARGS="--n 1000"
 	@$(BIN)/python bench/queue_estimate.py $(ARGS)
