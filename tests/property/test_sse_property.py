@@ -17,7 +17,7 @@ STREAM = (
     "data: by CR\r\rdata:without a space\n\n"
     "data: [DONE]\n\n"
 ).encode()
-WHOLE = [(frame.event, frame.data) for frame in frames([Chunk(0, STREAM)])]
+WHOLE = [(frame.name, frame.data) for frame in frames([Chunk(0, STREAM)])]
 
 
 def pieces(data: bytes, cuts: list[int]) -> list[Chunk]:
@@ -28,17 +28,17 @@ def pieces(data: bytes, cuts: list[int]) -> list[Chunk]:
 def test_what_the_stream_holds() -> None:
     assert WHOLE == [
         ("message", '{"a": "하나"}'),
-        ("", "two\nlines"),
-        ("", ""),
-        ("", "by CR"),
-        ("", "without a space"),
-        ("", "[DONE]"),
+        ("message", "two\nlines"),
+        ("message", ""),
+        ("message", "by CR"),
+        ("message", "without a space"),
+        ("message", "[DONE]"),
     ]
 
 
 @given(st.lists(st.integers(0, len(STREAM)), max_size=40))
 def test_cuts_change_nothing(cuts: list[int]) -> None:
-    assert [(f.event, f.data) for f in frames(pieces(STREAM, cuts))] == WHOLE
+    assert [(f.name, f.data) for f in frames(pieces(STREAM, cuts))] == WHOLE
 
 
 @given(st.lists(st.integers(0, len(STREAM)), max_size=40))

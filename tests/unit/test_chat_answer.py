@@ -7,6 +7,7 @@ import pytest
 
 from tailrace.latency.exchange import Chunk
 from tailrace.latency.targets.chat_answer import ChatAnswer, read_stream, read_whole
+from tailrace.wire.sse import EVENT_BYTES_MAX
 
 ROLE = {"role": "assistant", "content": ""}
 
@@ -134,3 +135,11 @@ def test_the_end_is_known_by_the_mark_or_by_the_reason() -> None:
 )
 def test_a_whole_answer_that_is_none_says_so(body: bytes) -> None:
     assert read_whole(body).problem
+
+
+def test_an_event_without_an_end_is_a_problem_and_not_memory() -> None:
+    whole = Chunk(1, b'data: {"choices": [{"delta": {"content": "a"}}]}\n\n')
+    answer = read_stream([whole, Chunk(2, b"data: " + b"x" * (EVENT_BYTES_MAX + 1))])
+    assert answer.problem is not None
+    assert "larger than" in answer.problem
+    assert answer.marks.first_token == 1

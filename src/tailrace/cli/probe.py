@@ -25,6 +25,7 @@ from tailrace.latency.physics import Place, UnknownPlace, place
 from tailrace.latency.pool import Pool
 from tailrace.latency.probing import REQUESTS_MAX, Plan
 from tailrace.latency.probing import probe as probing
+from tailrace.latency.queue_estimate import Undecided, estimate_queue
 from tailrace.latency.self_test import TOLERANCE_MS, Reading
 from tailrace.latency.self_test import self_test as self_testing
 from tailrace.latency.targets.choosing import KINDS, CannotChoose, Wanted, choose
@@ -173,6 +174,8 @@ def probe(
         fail(f"{error.filename or ca}: {error.strerror or error}")
     plan = Plan(n, cold, rate, timeout, fresh)
     rows, interrupted = _measured(chosen, plan, tls, out_file, as_json=as_json)
+    if rate is not None:
+        rows = _with_queue(rows, out_file)
     _tell(rows, places, as_json=as_json)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
@@ -258,6 +261,19 @@ def _measured(
         except BadHeader as error:
             fail(str(error))
     return rows, False
+
+
+def _with_queue(rows: list[Row], file: Path | None) -> list[Row]:
+    """The rows with an estimated queue where none is declared and one can be told; kept so, too."""
+    found = estimate_queue(rows)
+    if isinstance(found, Undecided):
+        if found.why is not None:
+            err.print(found.why, soft_wrap=True, markup=False)
+        return rows
+    err.print(str(found), soft_wrap=True, markup=False)
+    if file is not None:
+        file.write_bytes(b"".join(row.to_line() for row in found.rows))
+    return list(found.rows)
 
 
 async def _take_all(

@@ -1,6 +1,6 @@
 """Server-sent events, both ways: the lines of a stream as they come, and one event as bytes.
 
-Knows nothing of what the events mean.
+Source of the format: the HTML standard, section "Server-sent events". Knows nothing of what the events mean.
 """
 
 from dataclasses import dataclass
@@ -22,6 +22,8 @@ class Event:
 
     data: str
     name: str = "message"
+    at_ns: int = 0
+    """The moment given with the piece that ended its last data line."""
 
 
 def event(name: str, body: Any) -> bytes:
@@ -38,9 +40,12 @@ class EventReader:
         self._data: list[str] = []
         self._size = 0
         self._after_return = False
+        self._at_ns = 0
 
-    def feed(self, piece: bytes) -> list[Event]:
-        """The events that `piece` completes; raises BadEventStream."""
+    def feed(self, piece: bytes, at_ns: int = 0) -> list[Event]:
+        """The events that `piece`, which came at `at_ns`, completes; raises BadEventStream."""
+        if not piece:
+            return []
         if self._after_return and piece[:1] == b"\n":
             piece = piece[1:]
         self._after_return = False
@@ -48,9 +53,18 @@ class EventReader:
         *lines, self._rest = self._lines(self._rest + piece)
         for line in lines:
             self._size += len(line)
-            self._line(line, found)
+            self._line(line, at_ns, found)
         if self._size + len(self._rest) > EVENT_BYTES_MAX:
             raise BadEventStream(f"an event is larger than {EVENT_BYTES_MAX} bytes")
+        return found
+
+    def end(self, at_ns: int = 0) -> list[Event]:
+        """The event that the end of the stream, at `at_ns`, leaves unfinished, if there is one."""
+        found: list[Event] = []
+        if self._rest:
+            self._line(self._rest, at_ns, found)
+            self._rest = b""
+        self._line(b"", at_ns, found)
         return found
 
     def _lines(self, text: bytes) -> list[bytes]:
@@ -60,15 +74,16 @@ class EventReader:
         self._after_return = text.endswith(b"\r")
         return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
 
-    def _line(self, line: bytes, found: list[Event]) -> None:
+    def _line(self, line: bytes, at_ns: int, found: list[Event]) -> None:
         if not line:
             if self._data:
-                found.append(Event("\n".join(self._data), self._name or "message"))
+                found.append(Event("\n".join(self._data), self._name or "message", self._at_ns))
             self._name, self._data, self._size = "", [], 0
             return
         field, _, value = line.partition(b":")
         text = value.removeprefix(b" ").decode("utf-8", "replace")
         if field == b"data":
             self._data.append(text)
+            self._at_ns = at_ns
         elif field == b"event":
             self._name = text

@@ -13,6 +13,7 @@ import orjson
 from tailrace.latency.exchange import Chunk
 from tailrace.latency.partition import Marks
 from tailrace.latency.sse import frames
+from tailrace.wire.sse import BadEventStream, Event
 
 DONE = "[DONE]"
 OPENS, CLOSES = "<think>", "</think>"
@@ -64,22 +65,29 @@ class ChatAnswer:
 def read_stream(chunks: Iterable[Chunk]) -> ChatAnswer:
     """A streamed answer; what is wrong with it is its `problem`."""
     answer = ChatAnswer()
-    for frame in frames(chunks):
-        answer.frames += 1
-        if frame.data.strip() == DONE:
-            answer.done = True
-            continue
-        try:
-            body = orjson.loads(frame.data)
-        except orjson.JSONDecodeError:
-            answer.problem = answer.problem or "a frame of the stream is not JSON"
-            continue
-        _take(answer, body, frame.at_ns, "delta")
+    try:
+        for frame in frames(chunks):
+            _frame(answer, frame)
+    except BadEventStream as bad:
+        answer.problem = answer.problem or str(bad)
     _part_thoughts(answer)
     answer.truncated = not answer.done and answer.finished is None and answer.problem is None
     if answer.problem is None and not answer.said:
         answer.problem = "a stream without a token"
     return answer
+
+
+def _frame(answer: ChatAnswer, frame: Event) -> None:
+    answer.frames += 1
+    if frame.data.strip() == DONE:
+        answer.done = True
+        return
+    try:
+        body = orjson.loads(frame.data)
+    except orjson.JSONDecodeError:
+        answer.problem = answer.problem or "a frame of the stream is not JSON"
+        return
+    _take(answer, body, frame.at_ns, "delta")
 
 
 def read_whole(body: bytes) -> ChatAnswer:
