@@ -40,7 +40,15 @@ def rows_of(text: str) -> list[Row]:
 def test_the_table_names_parts_sources_and_the_leader(box: Served) -> None:
     done = probe(f"{box.url}/api/limited/predict", "--n", "12")
     assert done.returncode == 0, done.stderr
-    for word in ("infer", "declared", "measured", "residual", "worst 5 %", "total"):
+    for word in (
+        "infer",
+        "declared",
+        "measured",
+        "residual",
+        "in worst 5 %",
+        "slowest 5 %",
+        "total",
+    ):
         assert word in done.stdout
     assert "12 requests: 12 ok; 1 before them kept apart (cold)" in done.stdout
     assert "infer leads" in done.stdout
@@ -141,8 +149,8 @@ def test_what_is_wrong_is_one_line_and_exit_code_2(words: list[str], said: str) 
 def test_a_url_of_a_box_that_answers_something_else_is_said(box: Served) -> None:
     done = probe(f"{box.url}/api/nothing/predict", "--kind", "plain", "--n", "3")
     assert done.returncode == 2
-    assert "3 error" in done.stdout
-    assert "nothing to divide" in done.stderr
+    assert "3 of 3 requests got 404" in done.stderr
+    assert "nothing is at this path" in done.stderr
 
 
 def test_https_to_a_plain_port_is_said(box: Served) -> None:
@@ -175,3 +183,31 @@ def test_the_self_test_reads_true_or_says_that_the_machine_is_busy() -> None:
         if good:
             break
     assert good, readings
+
+
+@pytest.mark.parametrize(
+    ("path", "words", "said"),
+    [
+        ("/nowhere-at-all", [], "got 404"),
+        ("/v1/embeddings", ["--model", "m"], "nothing is at this path"),
+        ("/api/limited/predict", ["--kind", "plain", "--method", "DELETE"], "--method"),
+    ],
+)
+def test_answers_of_a_bad_status_are_one_line_that_says_what_to_do_next(
+    box: Served, path: str, words: list[str], said: str
+) -> None:
+    done = probe(f"{box.url}{path}", "--n", "3", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "<" not in done.stderr
+    assert done.stderr.strip().count("\n") == 0, done.stderr
+    assert done.stdout == ""
+
+
+def test_no_part_that_is_measured_is_shorter_than_nothing_at_a_rate(box: Served) -> None:
+    url = f"{box.url}/api/limited/predict"
+    done = probe(url, "--n", "300", "--rate", "303", "--json", "--text", "한 글")
+    assert done.returncode == 0, done.stderr
+    for row in rows_of(done.stdout):
+        for name, part in row.parts.items():
+            assert part.ms >= 0 or part.source == "residual", (name, part)

@@ -106,7 +106,7 @@ def run(
 
     """
     try:
-        asked = read_scenario(scenario, _changes(changes or [], target))
+        asked = read_scenario(scenario, scenario_changes(changes or [], target))
         if check:
             out.print_json(data=[case.model_dump(mode="json") for case in cases(asked)])
             return
@@ -136,7 +136,7 @@ def run(
         raise typer.Exit(2)
 
 
-def _changes(words: list[str], target: str | None) -> dict[str, Any]:
+def scenario_changes(words: list[str], target: str | None) -> dict[str, Any]:
     """`--set path=value`, where the value is TOML, or a text without quotes."""
     found: dict[str, Any] = {} if target is None else {"target.url": target}
     for word in words:

@@ -18,6 +18,7 @@ from tailrace.cli.models import app as models
 from tailrace.cli.probe import probe
 from tailrace.cli.runs import app as runs
 from tailrace.cli.serve import serve
+from tailrace.cli.watch import watch
 from tailrace.cli.whatif import app as whatif
 
 app = typer.Typer(
@@ -36,6 +37,7 @@ app.command()(cost)
 app.add_typer(books, name="books")
 app.command("compare")(compare_runs)
 app.command()(probe)
+app.command()(watch)
 app.add_typer(models, name="models")
 app.add_typer(bench, name="bench")
 app.add_typer(runs, name="runs")

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from tailrace.bench.reviews import reviews
 from tailrace.cli.console import err, fail, out, progress_bar
-from tailrace.cli.probe_report import sentences, table
+from tailrace.cli.probe_report import sentences, table, unserved
 from tailrace.latency.address import BadAddress, address
 from tailrace.latency.dialing import trust
 from tailrace.latency.http1 import BadHeader
@@ -154,12 +154,12 @@ def probe(
             url=target,
             kind=kind,
             model=model,
-            texts=_texts(text, texts),
+            texts=texts_of(text, texts),
             query=query,
             batch=batch,
             stream=stream,
             output_max=output_max,
-            **_asked_of(target, provider, key_env, effort, header),
+            **asked_of(target, provider, key_env, effort, header),
             method=method,
             body=_data(data),
         )
@@ -181,7 +181,7 @@ def probe(
         raise typer.Exit(INTERRUPTED)
 
 
-def _asked_of(
+def asked_of(
     url: str,
     provider: str | None,
     key_env: str | None,
@@ -212,7 +212,8 @@ def _headers(given: Sequence[str]) -> dict[str, str]:
     return headers
 
 
-def _texts(given: list[str] | None, file: Path | None) -> list[str]:
+def texts_of(given: list[str] | None, file: Path | None) -> list[str]:
+    """What to send, from words and a file of lines; raises CannotChoose and OSError."""
     if file is None:
         return given or reviews(TEXTS)
     try:
@@ -285,18 +286,14 @@ async def _take_all(
 
 
 def _tell(rows: list[Row], places: tuple[Place | None, Place | None], *, as_json: bool) -> None:
-    if rows and not any(row.status is not None for row in rows):
-        fail(
-            f"{rows[0].detail.get('error', 'no answer came')}; none of {len(rows)} requests was answered"
-        )
+    if (why := unserved(rows)) is not None:
+        fail(why)
     where = err if as_json else out
     parts = table(rows)
     if parts is not None and not as_json:
         out.print(parts)
     for sentence in sentences(rows, *places):
         where.print(sentence, soft_wrap=True)
-    if rows and parts is None:
-        fail("no request was answered as it should be: there is nothing to divide")
 
 
 def _self_test(*, as_json: bool) -> None:

@@ -15,6 +15,20 @@ from tailrace.wire.record import Part, Row
 
 NOTES_MAX = 3
 """The most different errors that are spelled out."""
+NEXT_STEPS = (
+    (range(200, 300), "the answer is not of this kind; choose another with --kind"),
+    (range(300, 400), "the answer is a way elsewhere; ask the address that it leads to"),
+    ((401, 403, 407), "name the environment variable that holds the key with --key-env"),
+    ((404, 410), "nothing is at this path; look at the address, and at --kind and --model"),
+    ((405,), "the method is not taken there; give another with --method, or another --kind"),
+    (
+        (400, 413, 415, 422),
+        "the body is not what the server takes; look at --kind, --model, --text",
+    ),
+    ((429,), "the server turns callers away; ask more slowly with --rate"),
+    (range(500, 600), "the server is in trouble; look at its log, or ask again later"),
+)
+"""What to do about statuses."""
 
 
 def table(rows: Sequence[Row]) -> Table | None:
@@ -25,11 +39,12 @@ def table(rows: Sequence[Row]) -> Table | None:
     except BadSample:
         return None
     made = Table(
-        caption="ms; a dash where too few rows can tell. p50 and p95 of parts do not add up, means do"
+        caption="ms; a dash where too few rows can tell. p50 and p95 of parts do not add up, means do;\n"
+        "in worst 5 %: the part's mean over the requests whose total is among the slowest 5 %"
     )
     made.add_column("part", no_wrap=True)
     made.add_column("source", no_wrap=True)
-    for name in ("mean", "share", "p50", "p95", "worst 5 %", "floor"):
+    for name in ("mean", "share", "p50", "p95", "in worst 5 %", "floor"):
         made.add_column(name, justify="right", no_wrap=True)
     for name, part in parts.items():
         floor = min((row.parts[name].ms for row in answered if name in row.parts), default=0.0)
@@ -68,6 +83,28 @@ def ms(value: float | None) -> str:
         if abs(value) >= 0.1
         else f"{value:.3f}"
     )
+
+
+def unserved(rows: Sequence[Row]) -> str | None:
+    """One line on why no request was answered as it should be, and what to do next; None where one was."""
+    counted = steady(rows) or rows
+    if not counted or any(row.outcome == "ok" or row.censored for row in counted):
+        return None
+    (status, error), count = Counter(
+        (row.status, str(row.detail.get("error") or "")) for row in counted
+    ).most_common(1)[0]
+    if status is None:
+        what = error or "no answer came"
+        return f"{what}; none of {len(rows)} requests was answered"
+    said = f" ({error})" if error else ""
+    return f"{count} of {len(counted)} requests got {status}{said}: {_next_step(status)}"
+
+
+def _next_step(status: int) -> str:
+    for known, step in NEXT_STEPS:
+        if status in known:
+            return step
+    return "see what the server says, and give what it wants"
 
 
 def sentences(

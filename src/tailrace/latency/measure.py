@@ -4,8 +4,10 @@ Failed requests become rows too, with the parts they reached. What probe and ben
 """
 
 import asyncio
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from html import unescape
 from typing import Any
 
 from tailrace.latency.declared import Declared, read_declared
@@ -168,11 +170,19 @@ def _wrong(exchange: Exchange, reading: Reading, ask: Ask) -> Mapping[str, Any]:
     if exchange.failure is not None:
         return {"error": exchange.failure.message, "failure": exchange.failure.kind}
     if exchange.status is not None and exchange.status >= 400:
-        said = exchange.body[: SAID_CHARS_MAX * 4].decode("utf-8", "replace")
+        said = exchange.body[: SAID_CHARS_MAX * 20].decode("utf-8", "replace")
         for secret in _secrets(ask):
             said = said.replace(secret, "[key]")
-        return {"error": " ".join(said.split())[:SAID_CHARS_MAX]}
+        return {"error": _plain(said)[:SAID_CHARS_MAX]}
     return {} if reading.problem is None else {"error": reading.problem}
+
+
+def _plain(said: str) -> str:
+    """One line for people: of a page its title, or its words where it has none."""
+    if re.match(r"\s*<(!doctype|html|head|body|\?xml|h1|title)", said, re.IGNORECASE):
+        title = re.search(r"<(title|h1)[^>]*>(.*?)</", said, re.IGNORECASE | re.DOTALL)
+        said = title[2] if title else re.sub(r"<[^>]*>", " ", said)
+    return " ".join(unescape(said).split())
 
 
 def _secrets(ask: Ask) -> list[str]:

@@ -121,8 +121,9 @@ class Pool:
     ) -> Exchange:
         """One request and its whole answer, or why there is none.
 
-        `intended_ns` is the moment of `now_ns` at which it was meant to start (default: now); `timeout_s`
-        counts from when it is taken up; `fresh` makes a connection for it even where one is idle.
+        `intended_ns` is the moment of `now_ns` at which it was meant to start (default: now), and it is
+        not taken up before, so that no part is shorter than nothing. `timeout_s` counts from when it is
+        taken up; `fresh` makes a connection for it even where one is idle.
 
         Raises:
             BadAddress: the URL cannot be asked.
@@ -131,8 +132,10 @@ class Pool:
         """
         to = address(url)
         payload = request_bytes(method, to, headers or {}, body)
-        # A timer may fire up to the clock's resolution early.
-        taken = max(now_ns(), intended_ns or 0)
+        # A timer may fire up to its resolution early; the loop's next turns make up for that.
+        while now_ns() < (intended_ns or 0):  # noqa: ASYNC110 - there is no event to wait for
+            await asyncio.sleep(0)
+        taken = now_ns()
         exchange = Exchange(method, url, Stamps(intended_ns or taken, taken))
         try:
             async with asyncio.timeout(timeout_s):
