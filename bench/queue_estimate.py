@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,7 @@ def untold(row: Row) -> Row:
 async def at_use(server: Server, use: float, n: int) -> list[Figure]:
     """One load, and the estimate beside the declaration."""
     idle = await measured(server, kind="closed", clients=1, length="40req", cold="3req")
-    rate = use / (fmean(on_lane_ms(row) for row in idle) / 1000)
+    rate = use / (median(on_lane_ms(row) for row in idle) / 1000)
     rows = await measured(server, kind="poisson", rate=rate, length=f"{n}req", cold="3req")
     return compared(rows, use)
 

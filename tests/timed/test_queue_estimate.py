@@ -67,6 +67,19 @@ def test_the_estimate_is_within_a_tenth_of_the_true_mean_and_p95(use, draw, slot
     assert estimate.mean_ms == pytest.approx(found.mean())
 
 
+def in_spells(rng, n):
+    """A machine that is half as fast for a while, time and again."""
+    slow = (np.arange(n) // 60) % 3 == 2
+    return np.where(slow, 0.2, 0.1) * rng.normal(1.0, 0.05, n).clip(0.5), np.full(n, 50.0)
+
+
+def test_slow_spells_are_not_taken_for_a_queue():
+    rows, true = seen(0.5, in_spells)
+    found = queues(estimate_queue(rows))
+    assert found.mean() == pytest.approx(true.mean(), rel=0.1)
+    assert np.quantile(found, 0.95) == pytest.approx(np.quantile(true, 0.95), rel=0.1)
+
+
 def test_nine_in_ten_true_queues_lie_in_their_rows_interval():
     rows, true = seen(0.75, scattered)
     estimate = estimate_queue(rows)

@@ -24,6 +24,9 @@ COMPANY_MIN = 40
 """Fewer requests that came into company say nothing of a queue."""
 SPREAD = (0.05, 0.95)
 """The quantiles of what a service scatters by, of which a row's interval is made."""
+NEAR = 16
+"""So many of the alone requests next in time say how fast the server is just now: a machine has slow spells,
+and they are what makes the queue."""
 Z95 = 1.96
 SERVICES = ("tokenize", "prefill", "infer")
 QUEUE_NOTE = "beyond what a request that came alone waits"
@@ -127,6 +130,9 @@ class _Service:
     at: float
     mean: float
     slope: float
+    moments: Floats
+    beside: Floats
+    """Of those alone, in time order: when they came, and how far beside the line they took."""
     low: float
     high: float
     scatter_ms: float
@@ -141,14 +147,26 @@ class _Service:
         spread = sizes - at
         square = float(spread @ spread)
         slope = max(0.0, float(spread @ (took - mean)) / square) if square else 0.0
-        left = took - mean - slope * spread
+        moments = np.array([row.at_s for row in alone])
+        order = np.argsort(moments, kind="stable")
+        beside = (took - mean - slope * spread)[order]
+        found = cls(size, at, mean, slope, moments[order], beside, 0.0, 0.0, 0.0)
+        left = took - np.array([found.takes(row) for row in alone])
         low, high = np.quantile(left, SPREAD)
-        return cls(size, at, mean, slope, float(low), float(high), float(left.std(ddof=2)))
+        scatter = float(left.std(ddof=2))
+        return replace(found, low=float(low), high=float(high), scatter_ms=scatter)
+
+    def takes(self, row: Row) -> float:
+        """What the row's request would take alone, at its time."""
+        size = self.at if self.size is None else float(row.detail.get(self.size, self.at))
+        after = int(np.searchsorted(self.moments, row.at_s))
+        first = max(0, min(after - NEAR // 2, len(self.moments) - NEAR))
+        now = float(self.beside[first : first + NEAR].mean())
+        return max(0.0, self.mean + self.slope * (size - self.at) + now)
 
     def split(self, row: Row) -> Row:
         rest = row.parts["other"].ms
-        size = self.at if self.size is None else float(row.detail.get(self.size, self.at))
-        takes = max(0.0, self.mean + self.slope * (size - self.at))
+        takes = self.takes(row)
         queue = rest - takes
         parts = dict(row.parts)
         parts["queue"] = Part(queue, "estimated", queue - self.high, queue - self.low, QUEUE_NOTE)
