@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from peer_plots import bars, lines
+from peer_promises import promises
 from peer_shapes import Peer as Facts
 
 OURS = "tailrace"
@@ -172,6 +173,7 @@ class Report:
         if self._note:
             parts.insert(2, f"**{self._note}**\n")
         parts += ["## Who is best, and where it is not us", "", *self._verdicts(), ""]
+        parts += ["## What was asked of ours", "", *promises(self._seen, self._quiet), ""]
         parts += ["## Staircase", "", *self._stairs(), ""]
         parts += ["![answers a second](peers-throughput.svg)", "", "![p95](peers-p95.svg)", ""]
         parts += ["## Burst, hang-ups", "", *self._crowds(), ""]
@@ -224,11 +226,14 @@ class Report:
         except (KeyError, TypeError, StopIteration):
             return None
 
+    def _quiet(self, name: str) -> bool:
+        return self._disturbed(name) <= QUIET_CORES
+
     def _verdict(self, figure: Figure, ours: float, name: str, other: float) -> str:
         def shown(value: float) -> str:
             return f"{value:,.{figure.digits}f} {figure.unit}".strip()
 
-        if figure.timed and max(self._disturbed(OURS), self._disturbed(name)) > QUIET_CORES:
+        if figure.timed and not (self._quiet(OURS) and self._quiet(name)):
             word = "no verdict: the machine was busy with other work"
         elif shown(ours) == shown(other):
             word = "as good as the best"

