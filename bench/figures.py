@@ -48,7 +48,8 @@ def ratio(name: str, least: float, values: list[float], **numbers: Any) -> Figur
 def show(figures: list[Figure]) -> None:
     """A line for each figure."""
     for figure in figures:
-        print(f"{figure.name}: {figure.seen}", flush=True)
+        reached = "reached" if figure.reached else "NOT reached"
+        print(f"{figure.name}: asked {figure.promised}, seen {figure.seen}: {reached}", flush=True)
 
 
 def report(title: str, figures: list[Figure], machine: dict[str, Any], command: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from figures import Figure, keep, quantile
+from figures import Figure, keep, quantile, show
 from machine import fingerprint
 from servers import EMBEDDER, Loaded, Server, api, load
 
@@ -179,8 +179,7 @@ async def measure(arguments: argparse.Namespace) -> list[Figure]:
             # A server of its own: what it promised one crowd must not weigh on the next.
             async with api([EMBEDDER], keys={"file": str(keys)}) as server:
                 found = await scenario(server)
-            for figure in found:
-                print(f"  {figure.name}: {figure.seen}", flush=True)
+            show(found)
             figures += found
     return figures
 
