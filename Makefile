@@ -118,6 +118,10 @@ bench-turn: setup ## recommendation turns with a model as slow as the seed's; wr
 bench-pgvector: setup ## HNSW against the exact scan at 20k and 200k; writes bench/results/DATE/pgvector.md; ARGS="--sizes 20000"
 	@$(BIN)/python bench/pgvector.py $(ARGS)
 
+.PHONY: bench-covers
+bench-covers: covers ## covers found, taken for another, time of each; writes bench/results/DATE/covers.md
+	@$(BIN)/python bench/covers.py
+
 clean: ## forget the environment
 	rm -rf $(VENV)
 

@@ -148,7 +148,7 @@ def test_every_toml_block_is_a_configuration(page):
         if "question" in tree:
             Scenario.model_validate(tree)
             continue
-        books = {"llm", "store"} & set(tree)
+        books = {"llm", "store", "cover"} & set(tree)
         kind = ApiSettings if "models" in tree else BooksSettings if books else BoxSettings
         kind.model_validate(tree)
 
