@@ -20,7 +20,7 @@ from typing import Any
 from figures import Figure, keep, quantile
 from machine import fingerprint
 
-from books import ready, start
+from books import queries, ready, start, timed
 from tailrace.apps.books.catalogue import shipped_documents
 from tailrace.apps.books.cover.match import letters
 from tailrace.bench.http import Connection
@@ -32,6 +32,7 @@ sys.path.insert(0, str(TESTS))
 from cover_pictures import LAYOUTS, SPOILS, Words, cover, filed  # noqa: E402
 
 COVERS = 60
+ROUNDS = 8
 SEED = 20261201
 JPEG = {"content-type": "image/jpeg"}
 PARTS = ("decode", "detect", "recognise", "match")
@@ -76,6 +77,33 @@ async def ask(shop: Connection, words: Words, layout: str, state: str, tally: Ta
             {"title": words.title, "layout": layout, "state": state, "end": end, "read": read}
         )
     tally.add(layout, state, end)
+
+
+async def searches_beside(url: str, shop: Connection) -> Figure:
+    """Searches while covers are read, and while none is; the two take turns."""
+    source, times = queries(5), {"idle": [], "reading": []}  # type: dict[str, list[float]]
+    picture = filed(cover(Words("이 책은 여기 없습니다", "아무개"), "plain", "noisy", seed=SEED))
+    reader = await ready(url)
+    for _ in range(ROUNDS):
+        for kind, ends in (("idle", time.monotonic() + 1.5), ("reading", 0.0)):
+            reading = None
+            if kind == "reading":
+                reading = asyncio.create_task(
+                    reader.request("POST", "/api/books/cover", picture, JPEG)
+                )
+            while not reading.done() if reading else time.monotonic() < ends:
+                took, status = await timed(shop, "/api/books/search", {"q": next(source)})
+                assert status == 200, status
+                times[kind].append(took)
+                await asyncio.sleep(0.02)
+            if reading:
+                assert reading.result().status == 200
+    seen = median(times["reading"]) / median(times["idle"])
+    text = f"{seen:.2f}; " + ", ".join(
+        f"{kind} p50 {median(took):.0f} ms, p95 {quantile(took, 0.95):.0f} ms, n {len(took)}"
+        for kind, took in times.items()
+    )
+    return Figure("search p50, while covers are read / while none is", "-", text, True, times)
 
 
 def shares(tally: dict[str, Counter[str]]) -> str:
@@ -148,10 +176,11 @@ async def main() -> None:
                 await ask(shop, words, *ways[number % len(ways)], known)
             for number, (title, author) in enumerate(titles):
                 await ask(shop, Words(title, author), *ways[number % len(ways)], foreign)
+            beside = await searches_beside(url, shop)
         finally:
             process.terminate()
             process.wait(30)
-    made = figures(known, foreign)
+    made = [*figures(known, foreign), beside]
     keep("covers", "Covers, read here", made, machine, "make bench-covers")
 
 

@@ -274,6 +274,11 @@ BOUNDING_CONSTANTS = (
         "TRIES",
         "tries of one call, the second only before the first piece",
     ),
+    (
+        "tailrace.apps.books.cover.desk",
+        "ARRIVING_MAX",
+        "pictures on their way in beyond those that have a seat",
+    ),
     ("tailrace.models.picture", "SIDE_MAX", "pixels of a cover's longer side that are looked at"),
     ("tailrace.models.picture", "ASPECT_MAX", "times its width that a cover may be long"),
     ("tailrace.models.text_boxes", "LINES_MAX", "lines of a cover that are read"),

@@ -19,6 +19,7 @@ from upstream import Asked, ScriptedUpstream, Step, upstream
 need_covers()
 
 from cover_pictures import Words, cover, filed  # noqa: E402
+from tailrace.apps.books.cover.desk import ARRIVING_MAX  # noqa: E402
 
 PATH = "/api/books/cover"
 JPEG = {"content-type": "image/jpeg"}
@@ -78,12 +79,12 @@ def lives(pid: int) -> bool:
 
 
 @contextlib.contextmanager
-def sending(shop: Shop) -> Iterator[None]:
+def sending(shop: Shop, sent: bytes = UNREADABLE) -> Iterator[None]:
     """A caller with a cover; leaving the block hangs up."""
     host, port = shop.url.removeprefix("http://").split(":")
     head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: image/jpeg\r\n"
     with socket.create_connection((host, int(port))) as caller:
-        caller.sendall(f"{head}Content-Length: {len(UNREADABLE)}\r\n\r\n".encode() + UNREADABLE)
+        caller.sendall(f"{head}Content-Length: {len(UNREADABLE)}\r\n\r\n".encode() + sent)
         yield
 
 
@@ -160,6 +161,25 @@ def test_whoever_finds_no_seat_is_told_when_to_come_back_and_a_deadline_is_kept(
         late = send(shop, **{"X-Deadline-Ms": "3000"})
         assert (late.status_code, late.json()["code"]) == (504, "model-timeout")
         until(lambda: not any(lives(pid) for pid in children(tmp_path)))
+
+
+def test_one_picture_too_many_is_refused_before_any_of_it_is_read(
+    tmp_path: Path, tiny_embedder_folder: Path
+) -> None:
+    """Pictures that come slowly hold what they have sent: so many and no more."""
+    room = [{"kind": "waiting-room", "seats": 0}]
+    settings = {"cover__door__policies": room}
+    with small_shop(tmp_path, tiny_embedder_folder, **settings) as shop:
+        with contextlib.ExitStack() as slow:
+            for _ in range(ARRIVING_MAX + 1):
+                slow.enter_context(sending(shop, UNREADABLE[:-1]))
+            until(lambda: shop.server.covers.held == ARRIVING_MAX + 1)
+            full = send(shop)
+            assert (full.status_code, full.json()["code"]) == (429, "lane-full")
+            assert int(full.headers["retry-after"]) >= 1
+            assert shop.metric("books_refused_total", door="cover", reason="lane-full") == 1
+        until(lambda: shop.server.covers.held == 0)
+        assert send(shop).status_code == 200
 
 
 # -- nothing that reads -------------------------------------------------------------------------
@@ -286,6 +306,7 @@ def written(content: Any) -> bytes:
         (Step(body=written('{"title": ["a"], "author": 3}')), "upstream-failed"),
         (Step(body=written(None)), "upstream-failed"),
         (Step(body=written("3")), "upstream-failed"),
+        (Step(body=b'{"choices": [{"finish_reason": "length"}]}'), "llm-truncated"),
     ],
 )
 def test_a_model_that_does_not_help_leaves_it_to_a_person_and_that_is_said(

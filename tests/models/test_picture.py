@@ -172,6 +172,10 @@ def test_a_damaged_file_is_one_clear_error(data: bytes, kind: str) -> None:
         decoded(data, kind, PIXELS_MAX)
 
 
+def test_jpeg_goes_by_its_other_name_too() -> None:
+    assert check_type(filed(picture(), "JPEG"), "image/jpg") == "image/jpeg"
+
+
 @pytest.mark.parametrize(
     ("data", "declared", "told"),
     [

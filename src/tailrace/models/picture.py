@@ -24,6 +24,8 @@ Pixels = npt.NDArray[np.uint8]
 
 FORMATS = {"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WEBP"}
 """The media types that are read, and what their files are called."""
+ALSO = {"image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg"}
+"""Other names that clients use."""
 SIDE_MIN = 32
 """Fewer pixels than this on a side show no title."""
 SIDE_MAX = 1600
@@ -99,6 +101,7 @@ def check_type(data: bytes, declared: str) -> str:
 
     """
     known = ", ".join(FORMATS)
+    declared = ALSO.get(declared, declared)
     if declared not in FORMATS:
         raise WrongPictureType(f"The content type must be {known}; it is {declared or 'none'}.")
     found = sniffed(data)

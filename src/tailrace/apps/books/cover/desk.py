@@ -5,7 +5,7 @@ The composition of everything in this package. Reading has threads of its own: s
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -16,8 +16,9 @@ from tailrace.apps.books.cover.reading import ALWAYS, INSTALL, Attempt, Reader, 
 from tailrace.apps.books.cover.settings import CoverSettings
 from tailrace.apps.books.turn.generator import Tokens
 from tailrace.cache.memory import MemoryCache
-from tailrace.core.errors import InputError, TailraceError
+from tailrace.core.errors import InputError, LaneFull, TailraceError
 from tailrace.core.estimate import ServiceTime
+from tailrace.core.events import Refused
 from tailrace.core.lane import Lane
 from tailrace.core.work import Run, Work, unfolded
 from tailrace.models.errors import ModelUnavailable
@@ -36,7 +37,9 @@ COVER = "cover"
 HOPED_S = 0.5
 """What reading a cover is hoped to take before the first."""
 HANGS_S = 60.0
-"""A picture that is read for longer is taken to hang."""
+"""A picture that is read for so much longer than it may be is taken to hang."""
+ARRIVING_MAX = 8
+"""Pictures on their way in, beyond those that have a seat; one more is refused unread."""
 
 How = Literal["ocr", "vlm", "needs_input"]
 
@@ -80,6 +83,8 @@ class CoverDesk:
         self._allowance = vlm.PerMinute(settings.vlm.per_minute)
         self._threads = InferenceThreads(settings.slots)
         self._attempts: set[Attempt] = set()
+        self.held = 0
+        """Pictures that are here or on their way in."""
         self.lane, self.door = self._open_lane(around)
         self._pipeline = Pipeline(MemoryCache(0), around.clock)
 
@@ -103,7 +108,7 @@ class CoverDesk:
             service=ServiceTime(HOPED_S),
             events=around.events,
             waiting_max=seats + settings.slots,
-            run_max_s=HANGS_S,
+            run_max_s=settings.read_s + HANGS_S,
             abandons=True,
         )
         return lane, Door(COVER, lane, settings.door.admission(), seats=seats)
@@ -127,6 +132,32 @@ class CoverDesk:
             return {"offered": False}
         most = self.settings.body_max_bytes
         return {"offered": True, "types": list(FORMATS), "body_max_bytes": most}
+
+    @contextlib.contextmanager
+    def place(self) -> Iterator[None]:
+        """Room for a picture, from its first byte to its answer.
+
+        Raises:
+            LaneFull: there is none; none of its bytes has been read.
+
+        """
+        if self.held >= self._places:
+            refusal = LaneFull(f"{self.held} pictures are here or on their way.")
+            refusal.back_s = self.door.refuse(refusal, self.lane.view())
+            self.lane.events.emit(Refused(COVER, COVER, refusal.code))
+            raise refusal
+        self.held += 1
+        try:
+            yield
+        finally:
+            self.held -= 1
+
+    @property
+    def _places(self) -> int:
+        """Pictures held at once, at most."""
+        seeing = self.settings.vlm
+        elsewhere = seeing.seats + seeing.slots if self.chat else 0
+        return ARRIVING_MAX + self.door.seats + self.lane.slots + elsewhere
 
     # -- one cover ------------------------------------------------------------------------------
 
@@ -199,7 +230,7 @@ class CoverDesk:
         ends = min(exchange.deadline(), self._clock.now() + settings.total_s)
         terms = Terms(caller=exchange.caller, deadline=ends)
         try:
-            body = vlm.asking(jpeg, structured=settings.structured)
+            body = vlm.asking(jpeg, settings)
             answer = (await chat.complete(exchange, body, terms, stream=False)).body
             found.tokens = vlm.cost(answer)
             self._count(found.tokens)
@@ -208,11 +239,13 @@ class CoverDesk:
             found.degraded.append(error.code)
             self._asked.labels("failed").inc()
             return
-        found.matched = await self._threads.call(self._judge, found.said)
+        seen = await self._threads.call(self._judge, found.said)
         exchange.stamps.close("match", self._clock.now())
-        if found.matched.books:
+        if seen.books or seen.best > found.matched.best:
+            found.matched = seen
+        if seen.books:
             found.how = "vlm"
-        self._asked.labels("matched" if found.matched.books else "no-match").inc()
+        self._asked.labels("matched" if seen.books else "no-match").inc()
 
     # -- counting -------------------------------------------------------------------------------
 

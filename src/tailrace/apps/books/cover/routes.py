@@ -22,13 +22,14 @@ class Covers:
 
     async def endpoint(self, exchange: Exchange) -> Answer:
         """Check, find, and tell how it was found."""
-        with exchange.part("parse"):
-            self._desk.check()
-            declared = exchange.request.headers.get("content-type", "")
-            data = await read_bytes(exchange.request, self._desk.settings.body_max_bytes)
-            media_type = check_type(data, declared.split(";")[0].strip().lower())
-        found = await self._desk.find(exchange, data, media_type)
-        return json_answer(shown(found))
+        desk, request = self._desk, exchange.request
+        desk.check()
+        with desk.place():
+            with exchange.part("parse"):
+                declared = request.headers.get("content-type", "").split(";")[0].strip().lower()
+                data = await read_bytes(request, desk.settings.body_max_bytes)
+                media_type = check_type(data, declared)
+            return json_answer(shown(await desk.find(exchange, data, media_type)))
 
 
 def shown(found: Found) -> dict[str, Any]:

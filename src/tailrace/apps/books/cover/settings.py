@@ -12,6 +12,7 @@ from tailrace.serve.settings import (
     Settings,
     WaitingRoomSettings,
 )
+from tailrace.wire.reasoning import Asked, Provider
 
 VLM_LANE = "vlm"
 
@@ -25,6 +26,10 @@ class VlmSettings(Settings):
     """The name the API knows it by."""
     key_env: str | None = Field(None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     """The environment variable that holds the API key."""
+    provider: Provider = "openai"
+    """Whose switch for reasoning the API takes."""
+    reasoning: Asked = "default"
+    """What to ask of a reasoning model: `off`, `low`, `high`, or nothing by `default`."""
     structured: bool = True
     """Whether the API takes a JSON schema as `response_format`."""
     per_minute: int = Field(30, ge=0, le=10_000)

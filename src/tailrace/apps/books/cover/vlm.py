@@ -10,9 +10,10 @@ from typing import Any
 import orjson
 
 from tailrace.apps.books.cover.match import ReadLine
-from tailrace.apps.books.turn.generator import Tokens
+from tailrace.apps.books.cover.settings import VlmSettings
+from tailrace.apps.books.turn.generator import Tokens, Truncated
 from tailrace.models.upstream_errors import UpstreamFailed
-from tailrace.wire.reasoning import reasoning_tokens
+from tailrace.wire.reasoning import reasoning_tokens, switch
 
 ASK = (
     "This is a photograph of a book's cover. Answer with JSON only: title, author, publisher, exactly as "
@@ -50,7 +51,7 @@ class PerMinute:
         return True
 
 
-def asking(jpeg: bytes, *, structured: bool) -> dict[str, Any]:
+def asking(jpeg: bytes, settings: VlmSettings) -> dict[str, Any]:
     """The body of the question."""
     picture = f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
     content = [
@@ -60,9 +61,9 @@ def asking(jpeg: bytes, *, structured: bool) -> dict[str, Any]:
     body: dict[str, Any] = {
         "messages": [{"role": "user", "content": content}],
         "max_tokens": TOKENS_MAX,
-        "temperature": 0,
+        **switch(settings.provider, settings.reasoning),
     }
-    if structured:
+    if settings.structured:
         shape = {"name": "cover", "strict": True, "schema": SCHEMA}
         body["response_format"] = {"type": "json_schema", "json_schema": shape}
     return body
@@ -85,11 +86,15 @@ def said(answer: bytes) -> tuple[ReadLine, ...]:
     """What the model read: the title as the large line, the rest smaller.
 
     Raises:
+        Truncated: it was cut off.
         UpstreamFailed: its answer is not of the shape that was asked for.
 
     """
     try:
-        text = orjson.loads(answer)["choices"][0]["message"]["content"]
+        choice = orjson.loads(answer)["choices"][0]
+        if choice.get("finish_reason") == "length":
+            raise Truncated
+        text = choice["message"]["content"]
         made = orjson.loads(text.strip().removeprefix("```json").strip("`").strip())
         fields = [made.get(name) or "" for name in FIELDS]
         if not all(isinstance(value, str) for value in fields):
