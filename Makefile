@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: bench-books bench-ingest bench-quantisation bench-pgvector bench-turn help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-moved bench-overload bench-peers bench-generator bench-queue bench-smoke bench-whatif train-smoke bench-stores clean
+.PHONY: bench-books bench-covers bench-ingest bench-quantisation bench-pgvector bench-turn help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-moved bench-overload bench-peers bench-generator bench-queue bench-smoke bench-whatif train-smoke bench-stores clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -118,7 +118,6 @@ bench-turn: setup ## recommendation turns with a model as slow as the seed's; wr
 bench-pgvector: setup ## HNSW against the exact scan at 20k and 200k; writes bench/results/DATE/pgvector.md; ARGS="--sizes 20000"
 	@$(BIN)/python bench/pgvector.py $(ARGS)
 
-.PHONY: bench-covers
 bench-covers: covers ## covers found, taken for another, time of each; writes bench/results/DATE/covers.md
 	@$(BIN)/python bench/covers.py
 
