@@ -50,8 +50,15 @@ class Fused:
     reread: Reread | None = None
 
 
-def fuse(keyword: Sequence[Hit], vector: Sequence[Hit], votes: Votes, *, k: float) -> list[Fused]:
-    """All documents of both lists, best first.
+def fuse(
+    keyword: Sequence[Hit],
+    vector: Sequence[Hit],
+    votes: Votes,
+    *,
+    k: float,
+    most: int | None = None,
+) -> list[Fused]:
+    """The best `most` documents of both lists, or all of them, best first.
 
     The score is the sum of weight / (k + rank): Cormack, Clarke and Büttcher, SIGIR 2009.
     """
@@ -69,7 +76,7 @@ def fuse(keyword: Sequence[Hit], vector: Sequence[Hit], votes: Votes, *, k: floa
     ]
     lines.sort()
     made = []
-    for rank, (negative, _, id_) in enumerate(lines, 1):
+    for rank, (negative, _, id_) in enumerate(lines[:most], 1):
         word, vote = words.get(id_, (None, 0.0))
         made.append(Fused(id_, rank, -negative, word, vote, near.get(id_)))
     return made

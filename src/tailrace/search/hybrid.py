@@ -242,7 +242,8 @@ class HybridSearch:
         trail.close("keyword", self._clock.now())
         self._check(query.where, leg, near)
         votes = self._votes(leg, near, query.text, terms)
-        fused = fuse(leg.hits, near.hits if near else (), votes, k=self.k)[:WINDOW]
+        hits = near.hits if near else ()
+        fused = fuse(leg.hits, hits, votes, k=self.k, most=WINDOW)
         trail.close("fuse", self._clock.now())
         return _Ranked(leg, near, votes, fused)
 

@@ -194,6 +194,8 @@ class KeywordHit(Hit):
 
     def coverage(self, terms: Sequence[str], fields: Sequence[str] = NAMES) -> float:
         """The share of `terms` that stand in at least one of `fields`, 0 to 1."""
+        if not self.matched:
+            return 0.0
         wanted = set(terms)
         found = set().union(*(self.matched.get(name, frozenset()) for name in fields))
         return len(wanted & found) / len(wanted) if wanted else 0.0

@@ -7,7 +7,7 @@ Source: Robertson and Zaragoza, The Probabilistic Relevance Framework (2009); SQ
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tailrace.stores.port import FIELD_WEIGHTS, FIELDS, Analyzer, Document, KeywordHit
 
@@ -58,29 +58,14 @@ def keyword_hits(
     """Hits for rows, ids and scores, best first; `held` gives the fields' terms between spaces, by row."""
     wanted = frozenset(terms)
     return tuple(
-        KeywordHit(id_, rank, score, Matched(wanted, held[row]) if row in held else {})
+        KeywordHit(id_, rank, score, _matched(wanted, held.get(row, ())))
         for rank, (row, id_, score) in enumerate(best, 1)
     )
 
 
-class Matched(Mapping[str, frozenset[str]]):
-    """The wanted terms that each field holds, found when asked for: of most hits nobody asks."""
-
-    __slots__ = ("_fields", "_wanted")
-
-    def __init__(self, wanted: frozenset[str], fields: Sequence[str]) -> None:
-        self._wanted = wanted
-        self._fields = fields
-
-    def __getitem__(self, name: str) -> frozenset[str]:
-        try:
-            text = self._fields[FIELDS.index(name)]
-        except ValueError:
-            raise KeyError(name) from None
-        return self._wanted.intersection(text.split(" "))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(FIELDS)
-
-    def __len__(self) -> int:
-        return len(FIELDS)
+def _matched(wanted: frozenset[str], fields: Sequence[str]) -> dict[str, frozenset[str]]:
+    """The wanted terms that each field holds; nothing where the fields were not read."""
+    return {
+        name: wanted.intersection(text.split(" "))
+        for name, text in zip(FIELDS, fields, strict=False)
+    }
