@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: bench-books bench-covers bench-covers bench-ingest bench-quantisation bench-pgvector bench-turn help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-moved bench-overload bench-peers bench-generator bench-queue bench-smoke bench-whatif train-smoke bench-stores clean
+.PHONY: bench-books bench-covers bench-ingest bench-quantisation bench-pgvector bench-turn help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-moved bench-overload bench-peers bench-generator bench-queue bench-smoke bench-whatif train-smoke bench-stores clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
