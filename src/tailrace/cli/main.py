@@ -1,17 +1,19 @@
 """The command `tailrace` and its verbs."""
 
 import sys
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 
+from tailrace import __version__
 from tailrace.cli.api import api
 from tailrace.cli.bench import app as bench
 from tailrace.cli.books import app as books
 from tailrace.cli.burst import burst
 from tailrace.cli.calibrate import calibrate
 from tailrace.cli.compare import compare_runs
-from tailrace.cli.console import err
+from tailrace.cli.console import err, out
 from tailrace.cli.cost import cost
 from tailrace.cli.demo import app as demo
 from tailrace.cli.models import app as models
@@ -29,6 +31,27 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
+
+
+def tell_version(asked: bool) -> None:
+    """`--version`: one line, and nothing else is done."""
+    if asked:
+        out.print(f"tailrace {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=tell_version, help="Print the version and leave."
+        ),
+    ] = False,
+) -> None:
+    """What comes before a verb."""
+
+
 app.command()(serve)
 app.command()(api)
 app.command()(calibrate)

@@ -42,7 +42,10 @@ def bind(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except OSError as error:
         listener.close()
-        raise PortTaken(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+        why = error.strerror or error
+        raise PortTaken(
+            f"cannot listen on {host}:{port}: {why}; take another with --port (0: any free one)"
+        ) from error
     listener.set_inheritable(False)
     return listener
 
