@@ -33,7 +33,7 @@ def parses(line: str) -> None:
     assert words.pop(0) == "tailrace"
     command, path = COMMAND, ["tailrace"]
     while hasattr(command, "commands"):
-        if not words or words[0] == "--help":
+        if not words or words[0] in {"--help", "--version"}:
             return
         otherwise = getattr(command, "otherwise", None)
         path.append(
