@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
+import pytest
 from cuttable import Wire
 from playwright.sync_api import expect
 from review_guest import Guest
@@ -91,6 +92,22 @@ def test_a_box_that_is_gone_is_said(guest: Guest):
     page.route("**/api/**", lambda route: route.abort())
     page.wait_for_selector("#banner[data-kind=gone]", timeout=20_000)
     expect(page.locator("#send")).to_be_disabled()
+
+
+@pytest.mark.parametrize("width", [390, 768, 1280, 1600])
+def test_what_is_said_at_the_top_keeps_to_the_column_below_it(guest: Guest, width: int):
+    page = guest.page
+    page.set_viewport_size({"width": width, "height": 900})
+    page.route("**/readyz", lambda route: route.fulfill(status=503, body="{}"))
+    page.goto(f"{guest.url}/#lang=en")
+    page.wait_for_selector("#banner[data-kind=loading]")
+    edges = page.evaluate(
+        """() => ["#banner", "main > *:first-child"].map((found) => {
+            const box = document.querySelector(found).getBoundingClientRect();
+            return [Math.round(box.left), Math.round(box.right)];
+        })"""
+    )
+    assert edges[0] == edges[1]
 
 
 def test_a_killed_child_is_shown_as_502(guest: Guest):
