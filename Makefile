@@ -107,7 +107,7 @@ bench-ingest: setup ## documents one by one, in batches, and by the bare model; 
 bench-quantisation: setup ## int8 against float32 and a static table; writes bench/results/DATE/quantisation.md
 	@$(BIN)/python bench/quantisation.py
 
-bench-turn: setup ## recommendation turns with a model as slow as the seed's; writes bench/results/DATE/turn.md
+bench-turn: setup ## recommendation turns with a language model as slow as a remote one; writes bench/results/DATE/turn.md
 	@$(BIN)/python bench/turn.py
 
 bench-pgvector: setup ## HNSW against the exact scan at 20k and 200k; writes bench/results/DATE/pgvector.md; ARGS="--sizes 20000"

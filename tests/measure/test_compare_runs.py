@@ -87,7 +87,7 @@ def test_the_page_needs_nothing_else_and_says_the_verdict_in_both_languages(
     page = path.read_text(encoding="utf-8")
     assert page.startswith('<!doctype html><html lang="ko">')
     assert "moved from generate to net" in page
-    assert "병목이 generate에서 net(으)로 옮겨 갔습니다" in page
+    assert "병목이 옮겨 갔습니다(generate → net)" in page
     assert "<script" not in page
     assert "http" not in page.replace("http://www.w3.org", "")
     assert "cannot be written" in one_line(call(before, after, "--html", tmp_path))

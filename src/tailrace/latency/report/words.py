@@ -27,7 +27,9 @@ WORDS: dict[Language, dict[str, str]] = {
         "tail": "in the slowest 5 %",
         "total": "total",
         "table_note": "Milliseconds. The means and the tail's means of the parts add up to the total; "
-        "quantiles do not. A dash: too few requests lie beyond that quantile to tell it.",
+        "quantiles do not. A dash: too few requests lie beyond that quantile to tell it. "
+        "Source: measured on this clock; declared by the server; estimated, with an interval; "
+        "residual, what nobody accounts for (it may be negative).",
         "shares": "Shares",
         "of_mean": "of the mean",
         "of_tail": "of the slowest 5 %",
@@ -52,8 +54,8 @@ WORDS: dict[Language, dict[str, str]] = {
         "where": "시간은 어디로 갔나",
         "valid": "이 수치는 믿을 수 있습니다.",
         "invalid": "이 수치는 믿을 수 없습니다",
-        "leads": "{part}이(가) 가장 큽니다: 평균의 {share} [{low}~{high}], 재표본의 {lead}에서 1위.",
-        "tie": "확실히 앞서는 부분이 없습니다: {part}이(가) 평균의 {share} [{low}~{high}]이지만 "
+        "leads": "가장 큰 부분은 {part}: 평균의 {share} [{low}~{high}], 재표본의 {lead}에서 1위.",
+        "tie": "확실히 앞서는 부분이 없습니다: 가장 큰 {part}도 평균의 {share} [{low}~{high}]에 그치고 "
         "재표본의 {lead}에서만 1위입니다.",
         "untold": "측정된 것이 없습니다.",
         "stale": "유통기한 {day}: 병목은 움직이므로 그 뒤에는 다시 측정하세요.",
@@ -69,7 +71,9 @@ WORDS: dict[Language, dict[str, str]] = {
         "tail": "가장 느린 5 %에서",
         "total": "전체",
         "table_note": "밀리초. 부분들의 평균과 꼬리 평균은 더하면 전체가 됩니다. 분위수는 그렇지 않습니다. "
-        "줄표는 그 분위수 너머의 요청이 너무 적어 말할 수 없다는 뜻입니다.",
+        "줄표는 그 분위수 너머의 요청이 너무 적어 말할 수 없다는 뜻입니다. "
+        "출처: measured는 이쪽 시계로 잰 값, declared는 서버가 알려 준 값, "
+        "estimated는 구간과 함께 추정한 값, residual은 아무도 설명하지 않은 나머지(음수일 수 있음)입니다.",
         "shares": "비율",
         "of_mean": "평균에서",
         "of_tail": "가장 느린 5 %에서",
