@@ -21,7 +21,9 @@ from tailrace.serve.runner import bind, run
 from tailrace.serve.settings import BadConfiguration, load
 
 app = typer.Typer(
-    name="books", help="Hybrid search over books, with an embedding model of one's own."
+    name="books",
+    no_args_is_help=True,
+    help="Hybrid search over books, with an embedding model of one's own.",
 )
 
 app.command()(quality)

@@ -32,7 +32,12 @@ def migrate(
     present: Annotated[
         str | None, typer.Option("--from", help="The model in use; by default the configured one.")
     ] = None,
-    queries: Annotated[Path, typer.Option(help="Labelled queries for the recall gate.")] = QUERIES,
+    queries: Annotated[
+        Path,
+        typer.Option(
+            help="Labelled queries for the recall gate.", show_default="the dev queries that ship"
+        ),
+    ] = QUERIES,
     force: Annotated[
         bool, typer.Option("--force", help="Switch although the gate cannot decide.")
     ] = False,

@@ -46,7 +46,12 @@ Rows = dict[str, list[list[float]]]
 
 
 def quality(
-    queries: Annotated[Path, typer.Option(help="JSONL with qid, query, kind, relevant.")] = QUERIES,
+    queries: Annotated[
+        Path,
+        typer.Option(
+            help="JSONL with qid, query, kind, relevant.", show_default="the dev queries that ship"
+        ),
+    ] = QUERIES,
     config: Annotated[Path | None, typer.Option("--config", "-c", help="A TOML file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     qrels: Annotated[

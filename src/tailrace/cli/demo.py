@@ -33,7 +33,7 @@ def bottleneck(
         Path, typer.Option("--root", help="The folder that keeps the runs.")
     ] = DEFAULT_ROOT,
     language: Annotated[
-        Literal["ko", "en"], typer.Option(help="What the report is shown in at first.")
+        Literal["ko", "en"], typer.Option("--lang", help="The report's language at first.")
     ] = "ko",
 ) -> None:
     """Measure how a bottleneck moves, and foretell the place that wins: some two minutes.
@@ -43,7 +43,7 @@ def bottleneck(
 
     Examples:
       tailrace demo bottleneck
-      tailrace demo bottleneck --root /tmp/runs --language en
+      tailrace demo bottleneck --root /tmp/runs --lang en
 
     """
     try:
