@@ -42,6 +42,11 @@ th:first-child, td:first-child { text-align: left } th { color: var(--soft); fon
 svg { width: 100%; height: auto; display: block } svg text { fill: var(--ink); font-size: 13px }
 svg .faint { fill: var(--soft); font-size: 12px } svg .rule { stroke: var(--line) }
 svg .line { stroke: var(--mark); fill: none; stroke-width: 2 } svg .dot { fill: var(--mark); opacity: .35 }
+@media (max-width: 52rem) {
+  section { padding: .8rem } th, td { padding: .3rem .4rem }
+  th { white-space: normal; vertical-align: bottom }
+}
+@media (max-width: 40rem) { th { white-space: nowrap } }
 .keys { display: flex; flex-wrap: wrap; gap: .2rem 1rem; font-size: .9rem; margin-top: .4rem }
 .keys i { display: inline-block; width: .8rem; height: .8rem; border-radius: .2rem; margin-right: .3rem }
 fieldset { border: 0; padding: 0; margin: 0; float: right } legend { position: absolute; left: -99rem }
