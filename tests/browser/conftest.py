@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from books_guest import BookGuest
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 from review_guest import Guest
 
 from bookshops import Shop, serving_books
@@ -20,6 +20,8 @@ from talking import Library, library
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 SERVICE_S = 0.12
 """Long enough for a line to form."""
+expect.set_options(timeout=30_000)
+"""For machines that are slower than the one this was written on; who expects right stops at once."""
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 ARGS = [
     "--no-sandbox",

@@ -142,7 +142,7 @@ def test_it_reads_without_colour(after_limited):
 
 def test_the_summary_is_announced(after_limited):
     guest, _ = after_limited
-    guest.page.wait_for_selector("#announce:not(:empty)", state="attached", timeout=6_000)
+    guest.page.wait_for_selector("#announce:not(:empty)", state="attached")
     assert guest.page.locator("#announce").get_attribute("aria-live") == "polite"
 
 

@@ -153,7 +153,7 @@ async def _one_slow(box: Process) -> None:
         )
         await asyncio.sleep(0.5)
         took = await asyncio.to_thread(box.stop)
-        assert took < 12.0, "a grace of 1 s, and some time to clean up"
+        assert took < 25.0, "a grace of 1 s and some time to clean up; the model would take 30"
         answer = await asking
         if answer.status_code >= 500:
             raise httpx.HTTPError("given up")
