@@ -233,7 +233,7 @@ def test_a_model_that_hangs_makes_the_server_unready_and_leaves_it_alive(
 def test_a_server_nobody_has_asked_for_long_tries_its_model_once_and_does_not_wait_for_it(
     tiny_embedder_folder: Path,
 ) -> None:
-    with serving_tiny(tiny_embedder_folder, ready__recent_s=0.1, ready__stuck_s=0.4) as api:
+    with serving_tiny(tiny_embedder_folder, ready__recent_s=0.1, ready__stuck_s=1.5) as api:
         readiness = api.server.local.readiness[0]
         time.sleep(0.15)
         with api.held():

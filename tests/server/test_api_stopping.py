@@ -61,10 +61,9 @@ def test_the_listener_stays_open_for_as_long_as_a_load_balancer_needs_to_see_it(
         began = time.monotonic()
         process.send_signal(signal.SIGTERM)
         seen = set()
-        while time.monotonic() - began < 0.7:
+        while 503 not in seen:
             seen.add(httpx.get(f"{url}/readyz", trust_env=False).status_code)
             time.sleep(0.02)
-        assert 503 in seen
         assert process.wait(30) in {0, -signal.SIGTERM}
         assert time.monotonic() - began >= 1.0
 

@@ -51,7 +51,7 @@ def test_a_child_that_never_serves_is_tried_again_ever_more_rarely_and_never_giv
     async def main() -> tuple[int, int]:
         child, seen = watched(command, limit_bytes)
         await child.start()
-        for _ in range(100):
+        for _ in range(600):
             await asyncio.sleep(0.05)
             if child.restarts >= 2:
                 break
