@@ -44,6 +44,7 @@ def library(tmp_path_factory: pytest.TempPathFactory, tiny_embedder_folder: Path
         store__catalogue=False,
         threads=2,
         cover__slots=2,
+        cover__read_s=60.0,
     ) as shop:
         shop.server.store.upsert(shipped_documents())
         yield shop

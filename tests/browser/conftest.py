@@ -111,6 +111,7 @@ def bookshop(
         model__source=f"dir:{tiny_embedder_folder}",
         store__catalogue=False,
         threads=2,
+        cover__read_s=60.0,
     ) as shop:
         assert shop.ask("POST", "/api/books/documents", json={"documents": BOOKS}).is_success
         yield shop

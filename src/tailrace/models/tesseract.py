@@ -73,6 +73,8 @@ class ReadingChild:
             ModelError: it failed.
 
         """
+        if seconds <= 0:
+            raise ModelTimeout("No time was left to read in.")
         pages = _tiff(strips)
         with self._lock:
             if self._ended:
@@ -86,7 +88,7 @@ class ReadingChild:
             )
         try:
             _polite(child.pid)
-            told, complaints = child.communicate(pages, max(0.01, seconds))
+            told, complaints = child.communicate(pages, seconds)
         except subprocess.TimeoutExpired:
             raise ModelTimeout(f"Reading took longer than {seconds:.1f} s.") from None
         finally:
