@@ -127,7 +127,7 @@ def test_a_refused_cover_is_counted_down_and_read_after_all(reads: BookGuest):
     def once(route):
         asked.append(1)
         if len(asked) == 1:
-            refuse(route, ms=500)
+            refuse(route, ms=3000)
         else:
             route.fulfill(status=415, body=json.dumps({"code": "wrong-picture-type"}))
 

@@ -66,6 +66,8 @@ def test_half_a_syllable_is_not_searched_and_enter_ends_the_composition(books: B
     ime.to("이")
     ime.end("이")
     page.keyboard.press("Enter")
+    while len(books.searches()) < 2:
+        page.wait_for_timeout(20)
     page.wait_for_timeout(50)
     assert len(books.searches()) == 2
 
@@ -158,7 +160,7 @@ def test_a_refusal_is_counted_down_and_obeyed(books: BookGuest):
     def once(route):
         asked.append(route.request.url)
         if len(asked) == 1:
-            refuse(route, ms=900)
+            refuse(route, ms=3000)
         else:
             route.continue_()
 

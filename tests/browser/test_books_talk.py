@@ -146,7 +146,7 @@ def test_a_refused_turn_is_counted_down_and_begins_by_itself(talker: BookGuest):
     def once(route):
         asked.append(route.request.post_data)
         if len(asked) == 1:
-            refuse(route, ms=600)
+            refuse(route, ms=3000)
         else:
             route.continue_()
 
