@@ -14,10 +14,11 @@ from tailrace.core.batch import BatchRule
 from tailrace.core.errors import LaneFull, TailraceError
 from tailrace.core.events import Event, Events, RunFinished, RunStarted, Settled
 from tailrace.core.lane import Lane
-from tailrace.core.work import Run, Stamps, Work
+from tailrace.core.work import ReadyRun, Run, StagedRun, Stamps, Work
 from tailrace.simulate.virtual import VirtualLoop, run_virtual
 
 NS = 1e-9
+Ready = tuple[Sequence[Any], ReadyRun, asyncio.Future[Sequence[Any]]]
 
 
 @dataclass(frozen=True)
@@ -55,19 +56,73 @@ lanes = st.fixed_dictionaries(
         "window_s": st.sampled_from([0.0, 0.025, 0.3]),
         "waiting_max": st.sampled_from([3, 1000]),
         "run_max_s": st.sampled_from([0.4, inf]),
+        "on_deck": st.booleans(),
+        "lag_s": st.sampled_from([0.0, 0.02]),
     }
 )
 
 
 class Probe:
-    """The model: sleeps the sum of what it is given, notes who ran with whom and when."""
+    """The model: sleeps the sum of what it is given, notes who ran with whom and when.
 
-    def __init__(self, clock: VirtualLoop) -> None:
-        self.clock = clock
+    It has as many threads as the lane has slots; one that ends a run takes what lies ready, and the lane
+    hears of the end `lag_s` later.
+    """
+
+    def __init__(self, clock: VirtualLoop, slots: int = 1, lag_s: float = 0.0) -> None:
+        self.clock, self.lag_s = clock, lag_s
         self.runs: list[tuple[float, list[Work]]] = []
         self.at_once = self.most_at_once = 0
+        self.taken = 0
+        self.ready: Ready | None = None
+        self.tasks: set[asyncio.Task[None]] = set()
+        self._threads = asyncio.Semaphore(slots)
+        self._handed_in = 0
 
-    async def __call__(self, payloads: Sequence[Any], run: Run) -> list[Any]:
+    async def __call__(self, payloads: Sequence[Any], run: StagedRun) -> list[Any]:
+        self._handed_in += 1
+        await self._threads.acquire()
+        self._handed_in -= 1
+        return await self._on_thread(payloads, run)
+
+    def lay(self, payloads: Sequence[Any], run: ReadyRun) -> asyncio.Future[Sequence[Any]]:
+        future: asyncio.Future[Sequence[Any]] = self.clock.create_future()
+        self.ready = payloads, run, future
+        return future
+
+    def clear(self) -> None:
+        self.ready = None
+
+    async def _on_thread(self, payloads: Sequence[Any], run: Run) -> list[Any]:
+        try:
+            return await self._run(payloads, run)
+        finally:
+            self._next()
+            if self.lag_s:
+                await asyncio.sleep(self.lag_s)
+
+    def _next(self) -> None:
+        if self.ready is not None and not self._handed_in:
+            (payloads, run, future), self.ready = self.ready, None
+            if run.claim():
+                self.taken += 1
+                task = asyncio.create_task(self._taken(payloads, run, future))
+                self.tasks.add(task)
+                task.add_done_callback(self.tasks.discard)
+                return
+        self._threads.release()
+
+    async def _taken(
+        self, payloads: Sequence[Any], run: Run, future: asyncio.Future[Sequence[Any]]
+    ) -> None:
+        try:
+            answers = await self._on_thread(payloads, run)
+        except ValueError as error:
+            future.set_exception(error)
+        else:
+            future.set_result(answers)
+
+    async def _run(self, payloads: Sequence[Any], run: Run) -> list[Any]:
         self.runs.append((self.clock.now(), [work for work, _ in payloads]))
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -95,11 +150,13 @@ class Story:
 
 
 async def play(clock: VirtualLoop, rule: dict[str, Any], crowd: list[Visit]) -> tuple[Any, ...]:
-    story, probe, events = Story(), Probe(clock), Events()
+    story, events = Story(), Events()
+    probe = Probe(clock, rule["slots"], rule["lag_s"])
     events.subscribe(story.events.append)
     lane = Lane(
         "random",
         probe,
+        deck=probe if rule["on_deck"] else None,
         clock=clock,
         slots=rule["slots"],
         batch=BatchRule(rule["items_max"], rule["cost_max"], rule["window_s"]),
@@ -219,6 +276,8 @@ def test_a_failing_item_never_takes_its_neighbours_along(fates: list[str]) -> No
         "window_s": 0.1,
         "waiting_max": 1000,
         "run_max_s": inf,
+        "on_deck": True,
+        "lag_s": 0.0,
     }
     _, _, story = run_virtual(lambda clock: play(clock, rule, crowd))
     for _, visit, _, end in story.ends:

@@ -144,3 +144,46 @@ def test_closed_threads_have_finished_their_work_and_take_no_more() -> None:
     assert not any(thread.is_alive() for thread in seen)
     with pytest.raises(RuntimeError, match="closed"):
         pool.spread(abs, [1])
+
+
+def test_a_thread_that_ends_its_work_takes_what_lies_ready_unless_it_was_taken_back() -> None:
+    async def main() -> None:
+        pool = InferenceThreads(1)
+        go = threading.Event()
+        order: list[str] = []
+
+        def say(word: str) -> str:
+            order.append(word)
+            return word
+
+        running = asyncio.ensure_future(pool.call(lambda: go.wait(10) and say("running")))
+        await asyncio.sleep(0)
+        pool.lay("here", lambda: True, say, "replaced")
+        ready = pool.lay("here", lambda: True, say, "ready")
+        pool.lay("there", lambda: False, say, "taken back")
+        pool.lay("elsewhere", lambda: True, say, "cleared")
+        pool.clear("elsewhere")
+        go.set()
+        assert await ready == "ready"
+        assert await running
+        assert order == ["running", "ready"]
+        pool.close()
+
+    asyncio.run(main())
+
+
+def test_what_is_handed_in_comes_before_what_lies_ready() -> None:
+    async def main() -> None:
+        pool = InferenceThreads(1)
+        go = threading.Event()
+        order: list[int] = []
+        running = asyncio.ensure_future(pool.call(go.wait, 10))
+        handed = asyncio.ensure_future(pool.call(order.append, 1))
+        await asyncio.sleep(0)
+        ready = pool.lay("here", lambda: True, order.append, 2)
+        go.set()
+        await asyncio.gather(running, handed, ready)
+        assert order == [1, 2]
+        pool.close()
+
+    asyncio.run(main())

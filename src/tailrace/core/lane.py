@@ -4,7 +4,8 @@ The lane enforces what admission decided: it answers at the latest start and at 
 frees the seat of a caller who leaves, and keeps a failing item, or a failing model, from taking others
 along. It knows nothing of HTTP, of policies, or of what a model is: it takes a callable.
 
-Everything here runs on one event loop; only `Batch`, as a `Run`, is read from the model's threads.
+Everything here runs on one event loop; only `Batch`, as a `Run`, is used by the model's threads: they
+mark its parts, and may claim the one that lies ready on deck.
 
 Longer than most files: entering, boarding, settling and stopping change the same few variables, and every
 promise of the lane (settled once, seats back, slots back) is kept by seeing all of them in one place.
@@ -15,7 +16,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
 from math import ceil, inf, isfinite
-from typing import Any
+from typing import Any, Protocol
 
 from tailrace.core.admission import LaneView
 from tailrace.core.batch import LOOKAHEAD, BatchRule
@@ -35,12 +36,23 @@ from tailrace.core.events import Admitted, Events, RunFinished, RunStarted, Sett
 from tailrace.core.line import Line
 from tailrace.core.seats import Batch, Seat
 from tailrace.core.slots import Slots
-from tailrace.core.work import StagedRun, Work
+from tailrace.core.work import ReadyRun, StagedRun, Work
 
 log = logging.getLogger(__name__)
 
 Runner = Callable[[Sequence[Any], StagedRun], Awaitable[Sequence[Any]]]
 """Runs payloads as one inference: a result per payload, an exception in the place of one that failed."""
+
+
+class Deck(Protocol):
+    """Where the next run lies ready, so that the model begins it without asking the lane."""
+
+    def lay(self, payloads: Sequence[Any], run: ReadyRun) -> asyncio.Future[Sequence[Any]]:
+        """Lay a run ready, in the place of what lay there; the future ends only if it is begun."""
+
+    def clear(self) -> None:
+        """Forget what lies ready."""
+
 
 PLANNED_MAX = 100
 """Up to so many waiting are planned run by run."""
@@ -61,7 +73,8 @@ class Lane:
     whatever the policies say; `run_max_s` is the longest a caller waits for a run that has begun.
     `service` learns from every clean run. With `abandons` a run that nobody waits for any more is
     cancelled: right for a model elsewhere, useless for a thread that cannot be stopped. While `hangs`
-    says so, no slot will ever be free, and nobody is let in.
+    says so, no slot will ever be free, and nobody is let in. With a `deck` the next run lies ready while
+    all slots are taken: its members stay in line, and may leave it, until the model begins it.
     """
 
     def __init__(
@@ -78,6 +91,7 @@ class Lane:
         waiting_max: int = 1000,
         run_max_s: float = inf,
         abandons: bool = False,
+        deck: Deck | None = None,
         hangs: Callable[[], bool] = lambda: False,
     ) -> None:
         self.name = name
@@ -86,6 +100,9 @@ class Lane:
         self._budget = budget or Slots(slots)
         self._abandons = abandons
         self._hangs = hangs
+        self._deck = deck
+        self._next: tuple[Batch, asyncio.Future[Sequence[Any]]] | None = None
+        self._newest: Seat | None = None
         self._paused_until = -inf
         self.waiting_max = waiting_max
         self.run_max_s = run_max_s
@@ -140,6 +157,7 @@ class Lane:
         until = self._clock.now() + seconds
         if until > self._paused_until:
             self._paused_until = until
+            self._clear_deck()
             self._at(until, self._pump)
 
     def line(self) -> list[tuple[Work, bool]]:
@@ -242,6 +260,7 @@ class Lane:
         seat = Seat(work, asyncio.get_running_loop().create_future(), latest_start)
         seat.future.add_done_callback(lambda future: self._left(seat, future))
         self._waiting.join(seat)
+        self._newest = seat
         self.events.emit(Admitted(self.name, work.door))
         self._pump()
         if not seat.boarded and not seat.settled and isfinite(latest_start):
@@ -259,6 +278,10 @@ class Lane:
     # -- leaving ------------------------------------------------------------------------------
 
     def _expire(self, seat: Seat) -> None:
+        if self._next is not None and seat in self._next[0].members:
+            self._clear_deck()
+            if seat.boarded:  # it had its turn just in time
+                return
         waited = self._clock.now() - seat.work.stamps.last
         error = QueueTimeout(
             f"Waited {waited:.1f} s without a turn.",
@@ -285,6 +308,8 @@ class Lane:
         """Bring one piece of work to its end; only the first end of a piece of work counts."""
         if seat.settled:
             return
+        if self._next is not None and seat in self._next[0].members:
+            self._clear_deck()
         if seat.future.cancelled():
             outcome = "left"
         seat.settled = True
@@ -363,12 +388,15 @@ class Lane:
             if batch.gathering:
                 self._gather(batch)
         while self._waiting and len(self._batches) < self._slots and not self.paused_s:
-            if self._waiting.head.latest_start < self._clock.now():
+            if self._next is not None:
+                self._clear_deck()
+            elif self._waiting.head.latest_start < self._clock.now():
                 self._expire(self._waiting.head)
             elif self._budget.take(self._pump):
                 self._open()
             else:
                 break
+        self._lay_next()
         if not self._waiting and not self._batches:
             self._quiet.set()
         else:
@@ -389,14 +417,8 @@ class Lane:
     def _gather(self, batch: Batch) -> None:
         """Let in who may share, and start when nobody else may or a member cannot wait any longer."""
         now = self._clock.now()
-        if not self.batch.closed(batch.works()):
-            near = islice(self._waiting, LOOKAHEAD)
-            seats = {id(seat.work): seat for seat in near if seat.latest_start >= now}
-            line = [seat.work for seat in seats.values()]
-            # Company must not make those late whose turn it is.
-            in_time = self.service.affords(min(w.deadline for w in batch.works()) - now)
-            for work in self.batch.companions(batch.works(), line, in_time):
-                self._board(batch, seats[id(work)])
+        for seat in self._company(batch, now):
+            self._board(batch, seat)
         batch.expected_s = self.service.seconds(self.batch.cost(batch.works()))
         closes = min(batch.closes_at, *(seat.latest_start for seat in batch.members))
         batch.stop_timer()
@@ -405,36 +427,118 @@ class Lane:
         else:
             batch.timer = self._at(closes, self._start, batch)
 
+    def _company(self, batch: Batch, starts: float) -> list[Seat]:
+        """Who of the line may share the run of `batch` if it starts then."""
+        members = batch.works()
+        if self.batch.closed(members):
+            return []
+        near = islice(self._waiting, LOOKAHEAD)
+        seats = {id(seat.work): seat for seat in near if seat.latest_start >= starts}
+        for work in members:  # those of a batch on deck are in the line still
+            seats.pop(id(work), None)
+        # Company must not make those late whose turn it is.
+        in_time = self.service.affords(min(work.deadline for work in members) - starts)
+        line = [seat.work for seat in seats.values()]
+        return [seats[id(work)] for work in self.batch.companions(members, line, in_time)]
+
     def _board(self, batch: Batch, seat: Seat) -> None:
-        """Move a piece of work from the line into a batch: its wait ends, its deadline still counts."""
-        self._waiting.board(seat)
+        """Move a piece of work from the line into a batch."""
         batch.members.append(seat)
+        self._boarded(batch, seat, self._clock.now())
+
+    def _boarded(self, batch: Batch, seat: Seat, at: float) -> None:
+        """The wait of a piece of work is over, its deadline still counts."""
+        self._waiting.board(seat)
         seat.stop_timer()
         seat.batch = batch
-        seat.work.stamps.close("wait", self._clock.now())
+        seat.work.stamps.close("wait", at)
         if isfinite(seat.work.deadline):
             seat.timer = self._at(seat.work.deadline, self._overrun, [seat])
+
+    # -- on deck ------------------------------------------------------------------------------
+
+    def _lay_next(self) -> None:
+        """While all slots run, have the next run lie ready, made up of those who are in line now."""
+        newest, self._newest = self._newest, None
+        if self._deck is None or self._still_next(newest):
+            return
+        self._clear_deck()
+        now = self._clock.now()
+        if not self._may_lay() or self._waiting.head.latest_start < now:
+            return
+        batch = Batch(self._clock, now)
+        batch.members.append(self._waiting.head)
+        batch.members += self._company(batch, now + max(0.0, min(self.free_in_s())))
+        batch.lay()
+        payloads = [seat.work.payload for seat in batch.members]
+        self._next = batch, self._deck.lay(payloads, batch.ask(batch.members))
+
+    def _may_lay(self) -> bool:
+        """Whether a slot of this lane will pass to its own next run, and that has no need to wait."""
+        return (
+            bool(self._waiting)
+            and any(not batch.gathering for batch in self._batches)
+            and len(self._batches) <= self._slots
+            and not self.batch.window_s
+            and not self.paused_s
+            and not self._budget.contested(self._pump)
+        )
+
+    def _still_next(self, newest: Seat | None) -> bool:
+        """Whether what lies on deck has begun by now, or would be made up just so again."""
+        if self._next is None:
+            return False
+        batch, _ = self._next
+        if batch.claimed:
+            return True
+        if not self._may_lay() or self._waiting.head is not batch.members[0]:
+            return False
+        return newest is None or not self.batch.companions(batch.works(), [newest.work])
+
+    def _clear_deck(self) -> None:
+        """Take back what lies on deck; where the model has begun it, it is a run like any other now."""
+        if self._next is None or self._deck is None:
+            return
+        (batch, results), self._next = self._next, None
+        if batch.recall():
+            self._deck.clear()
+            return
+        assert batch.started_at is not None
+        self._budget.inherit()
+        self._batches.append(batch)
+        for seat in batch.members:
+            self._boarded(batch, seat, batch.started_at)
+        batch.expected_s = self.service.seconds(self.batch.cost(batch.works()))
+        self._begin(batch, batch.started_at, results)
 
     def _start(self, batch: Batch) -> None:
         batch.stop_timer()
         batch.started_at = self._clock.now()
+        self._begin(batch, batch.started_at)
+
+    def _begin(
+        self, batch: Batch, started: float, results: Awaitable[Sequence[Any]] | None = None
+    ) -> None:
+        """A run has begun; `results` are those of one that the model took from the deck."""
         for work in batch.works():
             work.batch_size = len(batch.members)
         if isfinite(self.run_max_s):
-            longest = batch.started_at + self.run_max_s
+            longest = started + self.run_max_s
             batch.timer = self._at(longest, self._too_long, batch)
         self.events.emit(RunStarted(self.name, tuple(work.door for work in batch.works())))
         # What is said of whoever asked (its trace) holds for the run; of many, the first one's does.
         context = batch.members[0].context
         loop = asyncio.get_running_loop()
-        task = loop.create_task(self._serve(batch, batch.started_at), context=context)
+        task = loop.create_task(self._serve(batch, started, results), context=context)
         batch.task = task
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _serve(self, batch: Batch, started: float) -> None:
+    async def _serve(
+        self, batch: Batch, started: float, results: Awaitable[Sequence[Any]] | None
+    ) -> None:
         try:
-            await self._attempt(batch, list(batch.members))
+            await self._attempt(batch, list(batch.members), results)
         finally:
             for seat in batch.members:
                 self._settle(seat, "failed", error=ModelError("The run was broken off."))
@@ -448,11 +552,13 @@ class Lane:
         if batch.released:
             return
         batch.released = True
-        seconds = self._clock.now() - started
+        seconds = (batch.marks[-1][1] if clean and batch.marks else self._clock.now()) - started
         if clean:
             self.service.learn(self.batch.cost(batch.works()), seconds, len(batch.members))
         batch.stop_timer()
         running = sum(not other.gathering for other in self._batches)
+        if self._next is not None and self._next[0].claimed:
+            self._clear_deck()
         self._close(batch)
         self.events.emit(
             RunFinished(
@@ -467,13 +573,23 @@ class Lane:
         )
         self._pump()
 
-    async def _attempt(self, batch: Batch, members: list[Seat]) -> None:
-        """Run `members` together; where that fails as a whole, halve until the bad item is alone."""
-        wanted = [seat for seat in members if not seat.future.done()]
+    async def _attempt(
+        self,
+        batch: Batch,
+        members: list[Seat],
+        begun: Awaitable[Sequence[Any]] | None = None,
+    ) -> None:
+        """Run `members` together; where that fails as a whole, halve until the bad item is alone.
+
+        `begun` are the results of a run of them that is under way.
+        """
+        wanted = [seat for seat in members if begun is not None or not seat.future.done()]
         if not wanted:
             return
         try:
-            results = await self._run([seat.work.payload for seat in wanted], batch.ask(wanted))
+            if begun is None:
+                begun = self._run([seat.work.payload for seat in wanted], batch.ask(wanted))
+            results = await begun
             if len(results) != len(wanted):
                 raise ModelError(f"The model gave {len(results)} answers to {len(wanted)} items.")
         except Exception as error:  # noqa: BLE001 - whatever a model raises, the lane lives on

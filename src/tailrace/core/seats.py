@@ -45,7 +45,9 @@ class Batch:
 
     __slots__ = (
         "_asked",
+        "_begin_by",
         "_clock",
+        "_free",
         "closes_at",
         "doing",
         "expected_s",
@@ -69,6 +71,8 @@ class Batch:
         self.released = False
         """Whether its slot was given back."""
         self._asked: Sequence[Seat] = ()
+        self._begin_by = inf
+        self._free: list[None] = []
         self.members: list[Seat] = []
         self.started_at: float | None = None
         self.expected_s = 0.0
@@ -108,6 +112,32 @@ class Batch:
     def wanted(self, index: int) -> bool:
         """Whether anybody still waits for item `index` of the run."""
         return not self._asked[index].future.done()
+
+    def lay(self) -> None:
+        """Let the model begin this batch by itself, as long as none of its members is late."""
+        self._begin_by = min(seat.latest_start for seat in self.members)
+        self._free = [None]
+
+    def claim(self) -> bool:
+        """Whether the model may begin this batch, which it does now; from any thread."""
+        now = self._clock.now()
+        if now > self._begin_by:
+            return False
+        self.started_at = now  # before it is taken: who fails to take it back reads it
+        return self.recall()
+
+    def recall(self) -> bool:
+        """Take the batch back; False where the model has begun it. Of the two only one ever wins."""
+        try:
+            self._free.pop()
+        except IndexError:
+            return False
+        return True
+
+    @property
+    def claimed(self) -> bool:
+        """Whether it was laid ready and taken."""
+        return not self._free
 
     def stop_timer(self) -> None:
         """Forget the end of the window, or of the longest run allowed."""

@@ -26,6 +26,14 @@ class Slots:
             self._waiting.append(wake)
         return False
 
+    def contested(self, wake: Wake) -> bool:
+        """Whether anybody but the owner of `wake` waits for a slot."""
+        return any(other != wake for other in self._waiting)
+
+    def inherit(self) -> None:
+        """Count a run that began on a slot whose run has ended, and is given back in a moment."""
+        self.taken += 1
+
     def resize(self, count: int) -> None:
         """Have `count` slots from now on; those taken beyond it are not given out again."""
         self.count = max(1, count)

@@ -107,3 +107,10 @@ class StagedRun(Run, Protocol):
 
     def begin(self, part: str) -> None:
         """Say that `part` is under way, so that a run that is cut short is booked there."""
+
+
+class ReadyRun(StagedRun, Protocol):
+    """A run that lies ready for whichever of the model's threads is free next."""
+
+    def claim(self) -> bool:
+        """Whether it may begin, now, on the calling thread; False where it was taken back."""

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -40,6 +40,7 @@ class InferenceThreads:
         self._background = background
         # The simple queue wakes a thread with one word to the kernel; a condition takes several.
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._ready: dict[Hashable, tuple[Callable[[], bool], Callable[[], None]]] = {}
         self._entering = threading.Lock()
         self._closed = False
         self._threads = [
@@ -68,30 +69,26 @@ class InferenceThreads:
 
         When the awaiter is cancelled the call still runs to its end and its answer is dropped.
         """
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[R] = loop.create_future()
-
-        def settle(result: Any, error: BaseException | None) -> None:
-            if future.done():
-                return
-            if error is not None:
-                future.set_exception(error)
-            else:
-                future.set_result(result)
-
-        def run() -> None:
-            result: Any = None
-            error: BaseException | None = None
-            try:
-                result = fn(*args)
-            except BaseException as caught:  # noqa: BLE001 - it travels to the awaiter
-                error = caught
-            # A loop that has closed meanwhile has nobody left to tell.
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(settle, result, error)
-
-        self._submit(run)
+        future, job = _promised(fn, args)
+        self._submit(job)
         return await future
+
+    def lay(
+        self, place: Hashable, claim: Callable[[], bool], fn: Callable[..., R], *args: Any
+    ) -> asyncio.Future[R]:
+        """Have `fn(*args)` lie ready for the thread that ends its work next.
+
+        That thread begins it without asking the event loop, where nothing was handed in meanwhile and
+        `claim()` says yes. It replaces what lay at `place` before; of what is not begun the future
+        never ends.
+        """
+        future, job = _promised(fn, args)
+        self._ready[place] = (claim, job)
+        return future
+
+    def clear(self, place: Hashable) -> None:
+        """Forget what lies ready at `place`."""
+        self._ready.pop(place, None)
 
     def close(self) -> None:
         """Finish what was submitted, then stop and join the threads."""
@@ -116,10 +113,48 @@ class InferenceThreads:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._nice)
             if self._background:
                 os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-        while (job := self._jobs.get()) is not None:
+        while (job := self._next()) is not None:
             job()
             # The last job's texts and arrays must not live until the next job comes.
             del job
+
+    def _next(self) -> Callable[[], None] | None:
+        """What was handed in, else what lies ready, else wait for what will be handed in."""
+        while self._ready and self._jobs.empty():
+            with contextlib.suppress(KeyError):  # another thread was quicker
+                _, (claim, job) = self._ready.popitem()
+                if claim():
+                    return job
+        return self._jobs.get()
+
+
+def _promised(
+    fn: Callable[..., R], args: tuple[Any, ...]
+) -> tuple[asyncio.Future[R], Callable[[], None]]:
+    """A future of `fn(*args)` on the running loop, and the job that keeps it from any thread."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[R] = loop.create_future()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    def job() -> None:
+        result: Any = None
+        error: BaseException | None = None
+        try:
+            result = fn(*args)
+        except BaseException as caught:  # noqa: BLE001 - it travels to the awaiter
+            error = caught
+        # A loop that has closed meanwhile has nobody left to tell.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle, result, error)
+
+    return future, job
 
 
 class _Share(Generic[A, R]):

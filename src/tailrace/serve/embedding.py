@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
@@ -27,8 +28,8 @@ from tailrace.serve.served import (
 class Embedded:
     """One vector per text, in order."""
 
-    vectors: FloatArray
-    """[texts, dimensions], float32."""
+    vectors: list[FloatArray]
+    """Each [dimensions], float32."""
     answered: Answered
 
 
@@ -131,17 +132,21 @@ class ServedEmbedder:
 
 def unit(
     name: str, values: Sequence[FloatArray], dimensions: int | None, *, normalize: bool
-) -> FloatArray:
-    """Vectors as they are answered: cut to `dimensions`, of unit length unless `normalize` is off."""
-    vectors = np.array(values, np.float32)
-    full = vectors.shape[1]
-    if dimensions is not None:
-        if not 1 <= dimensions <= full:
-            raise InputError(f"`dimensions` must be 1 to {full} for {name}.")
-        vectors = vectors[:, :dimensions]
-    length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    if not length.all():
-        raise BadOutput("The model gave a zero vector, which has no direction.")
-    if normalize:
-        vectors = vectors / length[:, None]
-    return np.ascontiguousarray(vectors, np.float32)
+) -> list[FloatArray]:
+    """Vectors as they are answered: cut to `dimensions`, of unit length unless `normalize` is off.
+
+    One by one: for the usual handful that is a fraction of what the same costs as a matrix.
+    """
+    full = len(values[0])
+    if dimensions is not None and not 1 <= dimensions <= full:
+        raise InputError(f"`dimensions` must be 1 to {full} for {name}.")
+    made = []
+    for value in values:
+        if len(value) != full:
+            raise BadOutput("The model gave vectors of different lengths.")
+        vector = value[:dimensions]
+        length = sqrt(vector.dot(vector))
+        if not length:
+            raise BadOutput("The model gave a zero vector, which has no direction.")
+        made.append(vector / np.float32(length) if normalize else vector)
+    return made

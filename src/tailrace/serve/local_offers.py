@@ -21,7 +21,7 @@ from tailrace.serve.local_settings import ModelOffer, ReadySettings
 from tailrace.serve.opening import Model, Opened, Opening
 from tailrace.serve.readiness import Readiness
 from tailrace.serve.remote_offers import Surroundings
-from tailrace.serve.served import POOLED, Infer, ServedModel, runner
+from tailrace.serve.served import POOLED, Infer, ServedModel, ThreadRuns
 
 
 @dataclass(slots=True)
@@ -85,9 +85,11 @@ class LocalOffers:
         if tokens_max is None:
             known = kept(info.fingerprint, self.cache_dir)
             tokens_max = known.tokens_max if known else TOKENS_DEFAULT
+        runs_on = ThreadRuns(infers, self.threads)
         lane = Lane(
             offer.name,
-            runner(infers, self.threads),
+            runs_on,
+            deck=runs_on,
             clock=self.around.clock,
             slots=self.threads.count,
             budget=self.budget,

@@ -36,6 +36,8 @@ OUTCOMES = (
     "model-died",
     "model-restarting",
 )
+UNCOUNTED_MAX = 256
+"""Events that wait to be counted, at most."""
 PART_SECONDS = (
     *(0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
     *(1.0, 2.5, 5.0, 10.0, 30.0, 60.0),
@@ -60,12 +62,17 @@ M = TypeVar("M", Counter, Histogram)
 
 
 class _Gauges(Collector):
-    """Gauges whose values are read when they are asked for: they cannot drift."""
+    """Gauges whose values are read when they are asked for: they cannot drift.
 
-    def __init__(self) -> None:
+    Registered before all others, so that `first` is called before anything is read.
+    """
+
+    def __init__(self, first: Callable[[], None]) -> None:
+        self._first = first
         self.readings: list[tuple[str, str, tuple[str, ...], Callable[[], Reading]]] = []
 
     def collect(self) -> Iterable[Metric]:
+        self._first()
         for name, about, labels, read in self.readings:
             family = GaugeMetricFamily(name, about, labels=labels)
             for values, number in read().items():
@@ -108,7 +115,8 @@ class Metrics:
         self.app = app
         self.registry = CollectorRegistry()
         self._series: dict[tuple[object, ...], Counter | Histogram] = {}
-        self._gauges = _Gauges()
+        self._uncounted: list[Event | tuple[str, dict[str, float]]] = []
+        self._gauges = _Gauges(self.count)
         self.registry.register(self._gauges)
         self.refused = self.counter("refused", "Refused before any waiting", "door", "reason")
         self.answered = self.counter("answered", "Admitted work by its end", "door", "outcome")
@@ -164,7 +172,31 @@ class Metrics:
         self._gauges.readings.append((f"{self.app}_{name}", about, labels, read))
 
     def __call__(self, event: Event) -> None:
-        """Take in one event."""
+        """Take in one event; it is counted with others, at once before anybody looks."""
+        self._take(event)
+
+    def ended(self, account: Account) -> None:
+        """Take in the parts of a request that came through a door and is over."""
+        if account.door and account.stamps is not None:
+            self._take((account.door, account.stamps.parts()))
+
+    def _take(self, one: Event | tuple[str, dict[str, float]]) -> None:
+        self._uncounted.append(one)
+        if len(self._uncounted) >= UNCOUNTED_MAX:
+            self.count()
+
+    def count(self) -> None:
+        """Count what was taken in: many at a time, for that code is cold after every run of a model."""
+        taken, self._uncounted = self._uncounted, []
+        for one in taken:
+            if isinstance(one, Event):
+                self._count(one)
+            else:
+                door, parts = one
+                for part, seconds in parts.items():
+                    self.part.observe(door, part, seconds)
+
+    def _count(self, event: Event) -> None:
         match event:
             case Settled(door=door):
                 self._one(self.answered, door, event.outcome).inc()
@@ -183,12 +215,6 @@ class Metrics:
                 self._one(self.moved, after).inc()
             case ChildRestarted(reason=reason):
                 self._one(self.restarts, reason).inc()
-
-    def ended(self, account: Account) -> None:
-        """Take in the parts of a request that came through a door and is over."""
-        if account.door and account.stamps is not None:
-            for part, seconds in account.stamps.parts().items():
-                self.part.observe(account.door, part, seconds)
 
     def _one(self, family: M, *labels: str) -> M:
         """One series of a family; the library's own way there costs more than the counting itself."""

@@ -18,8 +18,8 @@ from tailrace.core.admission import LaneView
 from tailrace.core.clock import Clock
 from tailrace.core.errors import InputError, LaneFull, TailraceError
 from tailrace.core.events import CacheLookup, Refused
-from tailrace.core.lane import Lane, Runner
-from tailrace.core.work import Run, Stamps, Work
+from tailrace.core.lane import Lane
+from tailrace.core.work import ReadyRun, Run, Stamps, Work
 from tailrace.models.errors import BadOutput
 from tailrace.models.port import FloatArray, ModelInfo
 from tailrace.models.threads import InferenceThreads
@@ -311,12 +311,29 @@ class ServedModel:
         exchange.stamps.close("handover", exchange.clock.now())
 
 
-def runner(infers: Mapping[str, Infer], threads: InferenceThreads) -> Runner:
-    """The lane's callable for a model: a batch of items of one kind on one inference thread."""
+class ThreadRuns:
+    """A model's runs on the inference threads: the lane's `Runner`, and its `Deck`."""
 
-    def run_batch(batch: Sequence[Item], run: Run) -> list[FloatArray | Exception]:
+    def __init__(self, infers: Mapping[str, Infer], threads: InferenceThreads) -> None:
+        """`infers` by kind of items: all items of a run are of one."""
+        self._infers = infers
+        self._threads = threads
+
+    async def __call__(self, batch: Sequence[Item], run: Run) -> Sequence[Any]:
+        """One run on the thread that is free first."""
+        return await self._threads.call(self._run, batch, run)
+
+    def lay(self, batch: Sequence[Item], run: ReadyRun) -> asyncio.Future[Sequence[Any]]:
+        """See `Deck`."""
+        return self._threads.lay(self, run.claim, self._run, batch, run)
+
+    def clear(self) -> None:
+        """See `Deck`."""
+        self._threads.clear(self)
+
+    def _run(self, batch: Sequence[Item], run: Run) -> Sequence[Any]:
         run.mark("tokenize")
-        answers = infers[batch[0].kind]([item.tokens for item in batch])
+        answers = self._infers[batch[0].kind]([item.tokens for item in batch])
         run.mark("infer")
         made: list[FloatArray | Exception] = list(answers)
         # The usual batch is sound as a whole: one look at all of it.
@@ -324,8 +341,3 @@ def runner(infers: Mapping[str, Infer], threads: InferenceThreads) -> Runner:
             made = [answer if np.isfinite(answer).all() else BadOutput() for answer in answers]
         run.mark("post")
         return made
-
-    async def run(batch: Sequence[Item], run: Run) -> Sequence[Any]:
-        return await threads.call(run_batch, batch, run)
-
-    return run

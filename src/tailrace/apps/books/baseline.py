@@ -83,7 +83,7 @@ class RemoteBaseline:
             if len({len(row) for row in rows}) > 1:
                 raise UpstreamFailed("The upstream's embeddings are not all of one length.")
             tell(f"{what} to {self._remote.model}"[:32], len(rows) / len(texts))
-        made = unit(self._remote.model, rows, None, normalize=True)
+        made = np.stack(unit(self._remote.model, rows, None, normalize=True))
         info = remote_info(self._remote.model, self._remote.url, self._remote.model, "embedding", 0)
         prompts = {"query": self._remote.query_prefix, "passage": self._remote.document_prefix}
         return Vectors(space_of(info, prompts, dimension=made.shape[1], pooling="unknown"), made)

@@ -8,6 +8,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tailrace.core.errors import InputError, TailraceError
 from tailrace.serve import schemas
 from tailrace.serve.classifying import Classified, ServedClassifier
@@ -94,7 +96,7 @@ class Tei(Dialect):
             dimensions=dimensions,
             left=left,
         )
-        return self._answer(exchange, list(made.vectors), made.answered, texts)
+        return self._answer(exchange, made.vectors, made.answered, texts)
 
     async def _embed_all(self, exchange: Exchange, body: dict[str, Any]) -> Answer:
         with exchange.part("parse"):
@@ -125,7 +127,7 @@ class Tei(Dialect):
             prompt = prompt_of(more, model.prompts)
         texts = [source, *others]
         made = await model.embed(exchange, texts, terms, prompt=prompt, left=left)
-        likeness = made.vectors[1:] @ made.vectors[0]
+        likeness = np.stack(made.vectors[1:]) @ made.vectors[0]
         return self._answer(exchange, likeness, made.answered, texts)
 
     # -- pairs --------------------------------------------------------------------------------
