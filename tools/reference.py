@@ -93,6 +93,7 @@ BOUNDING_CONSTANTS = (
     ("tailrace.wire.otlp", "BATCH_MAX", "requests whose spans are sent together"),
     ("tailrace.serve.foresight", "TEXTS_SEEN_MAX", "texts that are known to have been read"),
     ("tailrace.serve.body", "BODY_S_MAX", "seconds in which a body must have come"),
+    ("tailrace.models.tokens", "TOKENIZERS_MAX", "vocabularies kept for models that read the same"),
     ("tailrace.serve.metrics", "UNCOUNTED_MAX", "events that wait to be counted"),
     ("tailrace.core.lane", "PLANNED_MAX", "waiting work that estimates plan run by run"),
     ("tailrace.core.lane", "PLANNED_PADDED_MAX", "the same where runs are padded to the longest"),

@@ -12,6 +12,7 @@ from tailrace.models.open import fetch, open_cross_encoder, open_embedder
 from tailrace.models.shelf import fetch_model, list_models
 from tailrace.models.source import parse_source
 from tailrace.models.threads import InferenceThreads
+from tailrace.models.tokens import TOKENIZERS_MAX, load_tokenizer
 from tiny import Watched, good, write_tiny
 
 LABELS = ["가나다", "마"]
@@ -193,3 +194,17 @@ def test_the_shelf_lists_what_is_there_and_what_is_damaged(tmp_path: Path) -> No
 def test_fetching_a_folder_looks_into_it(tiny_embedder_folder: Path) -> None:
     (found,) = fetch_model(f"dir:{tiny_embedder_folder}")
     assert found.onnx == tiny_embedder_folder / "model.onnx"
+
+
+def test_files_of_equal_content_share_one_vocabulary_and_only_a_few_are_kept(
+    tmp_path: Path,
+) -> None:
+    file = write_tiny(tmp_path / "m", pair=True) / "tokenizer.json"
+    copy = tmp_path / "copy.json"
+    shutil.copy(file, copy)
+    first = load_tokenizer(file)
+    assert load_tokenizer(copy) is first
+    for number in range(TOKENIZERS_MAX):
+        copy.write_text(file.read_text(encoding="utf-8") + " " * (number + 1), encoding="utf-8")
+        assert load_tokenizer(copy) is not first
+    assert load_tokenizer(file) is not first

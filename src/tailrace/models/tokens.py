@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from tailrace.models.vocabulary import Vocabulary
 # One text at a time is read here; a pool of threads of the library's own would only fight for the cores.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+TOKENIZERS_MAX = 4
+"""Vocabularies that are kept for the next model that reads the same."""
 _REMEMBERED = 4096
 _PROBE = ("a", "b b")
 
@@ -32,14 +35,31 @@ class Tokens:
     """How many ids did not fit and were left out."""
 
 
+_kept: dict[bytes, Tokenizer] = {}
+
+
 def load_tokenizer(path: Path) -> Tokenizer:
-    """Read a tokenizer.json, without the padding and truncation it may prescribe."""
+    """Read a tokenizer.json, without the padding and truncation it may prescribe.
+
+    Files of equal content share one tokenizer: a large vocabulary takes half a second to read and a
+    hundred megabytes to hold, and the models of one family have the same.
+
+    Raises:
+        ModelUnavailable: it cannot be read.
+
+    """
     try:
-        tokenizer = Tokenizer.from_file(str(path))
+        content = path.read_bytes()
+        digest = sha256(content).digest()
+        tokenizer = _kept.get(digest) or Tokenizer.from_buffer(content)
     except Exception as error:  # noqa: BLE001 - the library raises bare Exception
         raise ModelUnavailable(f"{path} cannot be read as a tokenizer ({error})") from None
     tokenizer.no_padding()
     tokenizer.no_truncation()
+    _kept.pop(digest, None)
+    _kept[digest] = tokenizer
+    while len(_kept) > TOKENIZERS_MAX:
+        _kept.pop(next(iter(_kept)), None)
     return tokenizer
 
 
