@@ -7,24 +7,12 @@ import typer
 from rich.markup import escape
 
 from tailrace import __version__
-from tailrace.cli.api import api
-from tailrace.cli.bench import app as bench
-from tailrace.cli.books import app as books
-from tailrace.cli.burst import burst
-from tailrace.cli.calibrate import calibrate
-from tailrace.cli.compare import compare_runs
 from tailrace.cli.console import err, out
-from tailrace.cli.cost import cost
-from tailrace.cli.demo import app as demo
-from tailrace.cli.models import app as models
-from tailrace.cli.probe import probe
-from tailrace.cli.runs import app as runs
-from tailrace.cli.serve import serve
-from tailrace.cli.watch import watch
-from tailrace.cli.whatif import app as whatif
+from tailrace.cli.verbs import Verbs
 
 app = typer.Typer(
     name="tailrace",
+    cls=Verbs,
     help="A slow model and a crowd: serve it honestly, measure every millisecond.",
     no_args_is_help=True,
     add_completion=False,
@@ -50,22 +38,6 @@ def options(
     ] = False,
 ) -> None:
     """What comes before a verb."""
-
-
-app.command()(serve)
-app.command()(api)
-app.command()(calibrate)
-app.command()(burst)
-app.command()(cost)
-app.add_typer(books, name="books")
-app.command("compare")(compare_runs)
-app.command()(probe)
-app.command()(watch)
-app.add_typer(models, name="models")
-app.add_typer(bench, name="bench")
-app.add_typer(runs, name="runs")
-app.add_typer(demo, name="demo")
-app.add_typer(whatif, name="whatif")
 
 
 def main() -> None:
