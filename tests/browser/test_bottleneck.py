@@ -115,7 +115,7 @@ def test_nothing_sticks_out_of_the_page(browser: Browser, report: Path, width: i
     opened = browser.new_page(viewport={"width": width, "height": 800})
     opened.goto(report.as_uri())
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
-    drawn = opened.locator(".ko svg").all()
+    drawn = opened.locator(".ko .wide:has(svg)").all()
     assert len(drawn) == 2
     for drawing in drawn:
         box = drawing.bounding_box()

@@ -123,6 +123,19 @@ def test_nothing_is_wider_than_a_small_screen(browser: Browser, report: Path):
     opened = made.new_page()
     opened.goto(report.as_uri())
     assert opened.evaluate("document.documentElement.scrollWidth") <= 390
+    # A drawing is moved within its frame and not shrunk: its words can be read.
+    sizes = opened.evaluate(
+        """() => [...document.querySelectorAll('.en svg text')].map(text =>
+             parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a)"""
+    )
+    assert min(sizes) >= 9
+    frame = opened.locator(".en .wide:has(svg)").first
+    frame.focus()
+    opened.keyboard.press("ArrowRight")
+    opened.wait_for_function("document.querySelector('.en .wide:has(svg)').scrollLeft > 0")
+    opened.add_script_tag(path=str(next(VENDOR.rglob("axe*.js"))))
+    found = opened.evaluate("axe.run().then(r => r.violations.map(v => v.id))")
+    assert found == []
     made.close()
 
 

@@ -10,6 +10,7 @@ from tailrace.latency.bootstrap import (
     holm,
     p_value,
     percentile_interval,
+    widened,
 )
 
 
@@ -33,6 +34,13 @@ def test_every_row_is_drawn_equally_often() -> None:
     rows = np.concatenate(list(Resamples.draw(20, 6, resamples=20_000, seed=3).draws()))
     counts = np.bincount(rows.ravel(), minlength=20)
     assert counts.min() > 0.97 * counts.mean()
+
+
+@pytest.mark.parametrize("n", [10, 38, 100, 1000])
+def test_resamples_of_few_rows_are_widened_as_student_is_wider_than_normal(n: int) -> None:
+    far = stats.t.ppf(0.995, n - 1) / stats.norm.ppf(0.995) * np.sqrt(n / (n - 1))
+    made = widened(np.array([[1.0, 4.0]]), np.array([2.0, 2.0]), n)
+    assert made == pytest.approx(np.array([[2.0 - far, 2.0 + 2.0 * far]]), rel=0.02)
 
 
 def test_single_rows_give_scipys_interval() -> None:

@@ -11,8 +11,9 @@ from tailrace.bench.bottleneck.places import DISTANCE_MS, EDGE_MS, LIMIT_S
 from tailrace.cli.bottleneck import Foretold, Story
 from tailrace.cli.bottleneck_words import WORDS, Language
 from tailrace.latency.prediction import Judged
+from tailrace.latency.report.drawings import svg
 from tailrace.latency.report.keep import HTML
-from tailrace.latency.report.style import COLOURS, STYLE
+from tailrace.latency.report.style import COLOURS, STYLE, wide
 from tailrace.latency.runs import Run
 from tailrace.latency.runs.summary import parts_of, steady
 from tailrace.wire.record import Row
@@ -92,7 +93,7 @@ class _Told:
     def _table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         top = "".join(f"<th>{self.say(head)}</th>" for head in heads)
         lines = "".join(f"<tr>{''.join(f'<td>{c}</td>' for c in row)}</tr>" for row in rows)
-        return f"<table><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table>"
+        return wide(f"<table><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table>")
 
     # -- the measurements
 
@@ -158,12 +159,8 @@ class _Told:
             for name, seen in shown.items()
             if seen
         )
-        label = escape(self.words["bars"])
-        height = 20 + len(KEYS) * 58
-        return (
-            f'<svg viewBox="0 0 900 {height}" role="img" aria-label="{label}">{"".join(pieces)}</svg>'
-            f'<div class="keys">{keys}</div>'
-        )
+        drawn = svg(20 + len(KEYS) * 58, self.words["bars"], "".join(pieces), width=900)
+        return f'{drawn}<div class="keys">{keys}</div>'
 
     def _ecdf(self) -> str:
         left, right, top, bottom, low, high = 40.0, 890.0, 16.0, 300.0, 20.0, 8000.0
@@ -207,11 +204,8 @@ class _Told:
         keys = "".join(
             f'<span><i style="background:{LINES[key]}"></i>{self.say(key)}</span>' for key in KEYS
         )
-        label = escape(self.words["ecdf"])
-        return (
-            f'<svg viewBox="0 0 900 326" role="img" aria-label="{label}">{"".join(pieces)}</svg>'
-            f'<div class="keys">{keys}</div>'
-        )
+        drawn = svg(326, self.words["ecdf"], "".join(pieces), width=900)
+        return f'{drawn}<div class="keys">{keys}</div>'
 
     # -- what follows from them
 

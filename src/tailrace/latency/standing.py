@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailrace.latency.bootstrap import Resamples
+from tailrace.latency.bootstrap import Resamples, widened
 from tailrace.latency.sample import Floats, Sample
 from tailrace.latency.shares import leads, of_whole
 from tailrace.latency.tails import resampled_tails, tail_of
@@ -19,7 +19,7 @@ POINTS_MIN = 0.05
 """A smaller difference of shares is of no use to anybody; what "equal" means in a tie."""
 STRETCHES = 8
 STRETCHES_MIN = 4
-STRETCH_ROWS_MIN = 10
+STRETCH_ROWS_MIN = 8
 STUDENT_T = {3: 2.353, 4: 2.132, 5: 2.015, 6: 1.943, 7: 1.895}
 """Student's t at LEAD, one-sided, by degrees of freedom."""
 
@@ -111,4 +111,6 @@ def standing(
         means = resampled_tails(run.wall, columns, draws, tail_q)
         parts = tail_of(run, tail_q).parts
         exact = np.array([parts.get(name, 0.0) for name in names])
-    return Standing(run, columns, of_whole(exact), of_whole(means), leads(means))
+    shares = of_whole(exact)
+    resampled = widened(of_whole(means), shares, run.n) if run.n > 1 else of_whole(means)
+    return Standing(run, columns, shares, resampled, leads(resampled))

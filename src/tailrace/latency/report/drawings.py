@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from tailrace.latency.report.style import colour
+from tailrace.latency.report.style import colour, wide
 from tailrace.latency.report.told import Told
 from tailrace.latency.sample import Floats
 from tailrace.wire.record import CLIENT_PARTS, Row
@@ -22,11 +22,11 @@ STEPS_MAX = 400
 """The most steps of a distribution's line."""
 
 
-def svg(height: float, title: str, inside: str) -> str:
-    """A drawing with its text alternative."""
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(title, quote=True)}">'
-        f"<title>{escape(title)}</title>{inside}</svg>"
+def svg(height: float, title: str, inside: str, width: float = WIDTH) -> str:
+    """A drawing with its text alternative; on a small screen it is scrolled, not shrunk."""
+    return wide(
+        f'<svg viewBox="0 0 {width:g} {height:g}" role="img" '
+        f'aria-label="{escape(title, quote=True)}"><title>{escape(title)}</title>{inside}</svg>'
     )
 
 

@@ -6,7 +6,7 @@ The language is switched by a radio button and a style rule: no scripts, no othe
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from tailrace.latency.report.style import STYLE
+from tailrace.latency.report.style import STYLE, wide
 from tailrace.latency.report.words import WORDS, Language
 
 NAMES: dict[Language, str] = {"ko": "한국어", "en": "English"}
@@ -35,4 +35,6 @@ def grid(name: str, heads: Sequence[str], cells: Sequence[Sequence[str]]) -> str
     lines = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in cells
     )
-    return f'<table data-part="{name}"><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table>'
+    return wide(
+        f'<table data-part="{name}"><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table>'
+    )
