@@ -36,5 +36,9 @@ class Foresight:
         return any(hash(text) in self._seen for text in texts)
 
     def tokens(self, characters: int) -> float:
-        """How many tokens so many characters make, at least; 0 before anything was read."""
-        return LEAST * self._per_character * characters
+        """How many tokens so many characters make; 0 before anything was read."""
+        return self._per_character * characters
+
+    def tokens_least(self, characters: int) -> float:
+        """The same, as far as it can be counted on."""
+        return LEAST * self.tokens(characters)
