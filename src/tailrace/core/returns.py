@@ -54,11 +54,8 @@ class Spread:
         self._next = 0.0
 
     def book(self, now: float, least_s: float, pace_s: float) -> float:
-        """Seconds after which the caller should return: `least_s`, or when its turn comes after others'.
-
-        One place later than that, for an estimate is no finer than the work of one.
-        """
-        least_s = least_s * PACE_MARGIN + pace_s
+        """Seconds after which the caller should return: `least_s`, or when its turn comes after others'."""
+        least_s *= PACE_MARGIN
         moment = max(now + least_s, min(self._next, now + least_s + SPREAD_S))
         self._next = moment + pace_s * PACE_MARGIN
         return moment - now
