@@ -49,13 +49,18 @@ class BatchRule:
         ]
         if self.padded:
             alike.sort(key=lambda work: abs(work.cost - first.cost))
-        together = list(members)
+        joining: list[Work] = []
+        count = len(members)
+        costs = [work.cost for work in members]
+        longest, total = max(costs), sum(costs)
         for work in alike:
-            if len(together) >= self.items_max:
+            if count >= self.items_max:
                 break
-            if self.cost([*together, work]) <= cost_max:
-                together.append(work)
-        return together[len(members) :]
+            longer, more = max(longest, work.cost), total + work.cost
+            if (longer * (count + 1) if self.padded else more) <= cost_max:
+                joining.append(work)
+                count, longest, total = count + 1, longer, more
+        return joining
 
     def usual_items(self, cost: float) -> int:
         """How many pieces of this cost fill one run."""

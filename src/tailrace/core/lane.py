@@ -15,7 +15,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
-from math import ceil, inf, isfinite
+from math import inf, isfinite
 from typing import Any, Protocol
 
 from tailrace.core.admission import LaneView
@@ -31,9 +31,10 @@ from tailrace.core.errors import (
     QueueTimeout,
     TailraceError,
 )
-from tailrace.core.estimate import ServiceTime, residual_s, start_in_s
+from tailrace.core.estimate import ServiceTime, start_in_s
 from tailrace.core.events import Admitted, Events, RunFinished, RunStarted, Settled
 from tailrace.core.line import Line
+from tailrace.core.outlook import Outlook
 from tailrace.core.seats import Batch, Seat
 from tailrace.core.slots import Slots
 from tailrace.core.work import ReadyRun, StagedRun, Work
@@ -54,11 +55,6 @@ class Deck(Protocol):
         """Forget what lies ready."""
 
 
-PLANNED_MAX = 100
-"""Up to so many waiting are planned run by run."""
-PLANNED_PADDED_MAX = 8
-"""The same where runs are made of like lengths: there the average tells as much, and far sooner."""
-
 ON_MODEL = ("tokenize", "infer", "post")
 """The parts that are the model's own time."""
 ELSEWHERE = ("dns", "connect", "tls", "send", "first-byte", "transfer")
@@ -69,12 +65,12 @@ class Lane:
     """One model's line.
 
     `run` is awaited for at most `slots` batches at a time, each on a slot of the `budget` that lanes on
-    the same cores share. `waiting_max` bounds the waiting room
-    whatever the policies say; `run_max_s` is the longest a caller waits for a run that has begun.
-    `service` learns from every clean run. With `abandons` a run that nobody waits for any more is
-    cancelled: right for a model elsewhere, useless for a thread that cannot be stopped. While `hangs`
-    says so, no slot will ever be free, and nobody is let in. With a `deck` the next run lies ready while
-    all slots are taken: its members stay in line, and may leave it, until the model begins it.
+    the same cores share. `waiting_max` bounds the waiting room whatever the policies say; `run_max_s` is
+    the longest a caller waits for a run that has begun. `service` learns from every clean run. With
+    `abandons` a run that nobody waits for any more is cancelled: right for a model elsewhere, useless for
+    a thread that cannot be stopped. While `hangs` says so, no slot will ever be free, and nobody is let
+    in. With a `deck` the next run lies ready while all slots are taken: its members stay in line, and may
+    leave it, until the model begins it.
     """
 
     def __init__(
@@ -176,53 +172,25 @@ class Lane:
 
     def free_in_s(self) -> list[float]:
         """For every slot, seconds until it is expected to be free."""
-        now = self._clock.now()
-        busy = [
-            residual_s(
-                batch.expected_s, 0.0 if batch.started_at is None else now - batch.started_at
-            )
-            for batch in self._batches
-        ]
-        spare = self._slots - len(busy)
-        free = busy + [0.0] * spare if spare >= 0 else sorted(busy)[-spare:]
-        paused_s = self.paused_s
-        return [max(seconds, paused_s) for seconds in free] if paused_s else free
+        return self._outlook().free_in_s()
 
     def ahead_s(self, before: Work | None = None) -> list[float]:
-        """The expected service time of each run ahead of `before`, in order; by default of all.
-
-        A long line is taken as full runs of its average work: exact enough, and no slower than short.
-        """
-        ahead = self._waiting if before is None else self._waiting.ahead_of(before)
-        works = [seat.work for seat in ahead]
-        planned_max = PLANNED_PADDED_MAX if self.batch.padded else PLANNED_MAX
-        if len(works) > planned_max and works[0].batch_key is not None:
-            usual = sum(work.cost for work in works) / len(works)
-            items = self.batch.usual_items(usual)
-            return [self.service.seconds(usual * items)] * ceil(len(works) / items)
-        return [self.service.seconds(self.batch.cost(run)) for run in self.batch.runs(works)]
+        """The expected service time of each run ahead of `before`, in order; by default of all."""
+        return self._outlook().ahead_s(before)
 
     def view(self, work: Work | None = None) -> LaneView:
         """A still picture for a policy that must judge `work`; by default work of the usual cost."""
-        cost = self.service.typical_cost if work is None else work.cost
-        piece = cost if work is None else work.cost / work.items
-        shared = 1 if work is None or work.batch_key is None else self.batch.usual_items(piece)
-        run_s = self.service.seconds(piece * shared)
-        # Work that waits is not run alone: by its turn it has company, and lasts as long as that.
-        company = min(shared, 1 + len(self._waiting))
-        # What comes as many pieces is run on all slots, and in as many runs as it takes.
-        rounds = 1 if work is None else ceil(work.items / shared / self.slots)
-        return LaneView(
-            now=self._clock.now(),
-            waiting=len(self._waiting),
-            running=self.running,
-            free=0 if self.paused_s else max(0, self._slots - len(self._batches)),
-            start_in_s=start_in_s(self.free_in_s(), self.ahead_s(work)),
-            service_s=(
-                self.service.seconds(max(cost, piece * company)) if rounds == 1 else rounds * run_s
-            ),
-            pace_s=run_s / shared / self.slots,
-            paused_s=self.paused_s,
+        return self._outlook().view(work)
+
+    def _outlook(self) -> Outlook:
+        return Outlook(
+            self._clock.now(),
+            self._waiting,
+            self._batches,
+            self._slots,
+            self.batch,
+            self.service,
+            self.paused_s,
         )
 
     # -- entering -----------------------------------------------------------------------------

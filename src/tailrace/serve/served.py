@@ -281,8 +281,9 @@ class ServedModel:
         except TailraceError as refusal:
             self._refused(exchange, refusal, view)
             raise
-        futures = []
-        for i in missing:
+        futures: dict[int, asyncio.Future[Any]] = {}
+        # The long ones first: neighbours in line are of like length, and runs are padded little.
+        for i in sorted(missing, key=lambda i: -items[i].cost):
 
             def start(item: Input = items[i]) -> asyncio.Future[Any]:
                 work = self._work(Stamps(exchange.clock.now()), item.cost, terms)
@@ -291,8 +292,8 @@ class ServedModel:
                 works.append(work)
                 return self.lane.submit(work, latest)
 
-            futures.append(self.flights.join(keys[i], until, start))
-        return futures
+            futures[i] = self.flights.join(keys[i], until, start)
+        return [futures[i] for i in missing]
 
     def _work(self, stamps: Stamps, cost: float, terms: Terms) -> Work:
         return Work(
