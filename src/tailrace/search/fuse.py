@@ -6,6 +6,7 @@ single rank, then of the ids. Knows no text and no store.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 from tailrace.stores.port import Hit
 
@@ -50,6 +51,38 @@ class Fused:
     reread: Reread | None = None
 
 
+class Ranking(Sequence[Fused]):
+    """A fused list, best first. A line is made when it is looked at: of hundreds a page shows ten."""
+
+    def __init__(
+        self,
+        lines: Sequence[tuple[float, int, str]],
+        words: Mapping[str, tuple[Hit, float]],
+        near: Mapping[str, Hit],
+    ) -> None:
+        """`lines` hold what they are sorted by: the score below nought, the best single rank, the id."""
+        self._lines = lines
+        self._words = words
+        self._near = near
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, at: int) -> Fused: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Fused]: ...
+    def __getitem__(self, at: int | slice) -> Fused | list[Fused]:
+        if isinstance(at, slice):
+            return [self._line(place) for place in range(*at.indices(len(self)))]
+        return self._line(range(len(self))[at])
+
+    def _line(self, place: int) -> Fused:
+        negative, _, id_ = self._lines[place]
+        word, vote = self._words.get(id_, (None, 0.0))
+        return Fused(id_, place + 1, -negative, word, vote, self._near.get(id_))
+
+
 def fuse(
     keyword: Sequence[Hit],
     vector: Sequence[Hit],
@@ -57,7 +90,7 @@ def fuse(
     *,
     k: float,
     most: int | None = None,
-) -> list[Fused]:
+) -> Ranking:
     """The best `most` documents of both lists, or all of them, best first.
 
     The score is the sum of weight / (k + rank): Cormack, Clarke and Büttcher, SIGIR 2009.
@@ -75,8 +108,4 @@ def fuse(
         (-votes.vector / (k + hit.rank), hit.rank, hit.id) for hit in vector if hit.id not in words
     ]
     lines.sort()
-    made = []
-    for rank, (negative, _, id_) in enumerate(lines[:most], 1):
-        word, vote = words.get(id_, (None, 0.0))
-        made.append(Fused(id_, rank, -negative, word, vote, near.get(id_)))
-    return made
+    return Ranking(lines[:most], words, near)

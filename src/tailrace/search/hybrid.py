@@ -144,7 +144,7 @@ class HybridSearch:
         trail = Stamps(self._clock.now())
         terms = self.store.analyzer.query_terms(query.text)
         reasons: list[str] = []
-        words: Future[KeywordLeg] | None = None
+        words: Future[_Words] | None = None
         embedding: asyncio.Task[Vectors | None] | None = None
         vectors: Vectors | None = None
         try:
@@ -152,11 +152,11 @@ class HybridSearch:
                 embedding = asyncio.create_task(self._embedded(query, trail, reasons))
             if query.mode != "vector":
                 head_start_s = HEAD_START_S if embedding else 0.0
-                words = self._threads.submit(self._words, terms, query.where, head_start_s)
+                words = self._threads.submit(self._words, query, terms, head_start_s)
             if embedding is not None:
                 vectors = await embedding
             on_thread = partial(asyncio.get_running_loop().run_in_executor, self._threads)
-            rank = partial(self._rank, query, terms, words, vectors, reasons, trail)
+            rank = partial(self._rank, query, words, vectors, reasons, trail)
             if not (count := self._to_reread(query)):
                 return await on_thread(lambda: self._page(query, rank(), reasons, trail))
             ranked, held = await on_thread(lambda: self._first(rank(), count))
@@ -168,10 +168,12 @@ class HybridSearch:
                     under_way.cancel()
             raise
 
-    def _words(self, terms: list[str], where: Filter, head_start_s: float) -> KeywordLeg:
-        """The keyword leg, once the embedding has begun; on one of the threads."""
+    def _words(self, query: Query, terms: list[str], head_start_s: float) -> "_Words":
+        """The keyword leg and its votes, once the embedding has begun; on one of the threads."""
         time.sleep(head_start_s)
-        return self.store.keyword(terms, WINDOW, where)
+        leg = self.store.keyword(terms, WINDOW, query.where)
+        asked = asked_terms(self.store.analyzer, query.text, terms)
+        return _Words(leg, self.vote.votes(leg, asked))
 
     async def _embedded(self, query: Query, trail: Stamps, reasons: list[str]) -> Vectors | None:
         """The query's vector; where it does not come in time the reason is noted."""
@@ -225,8 +227,7 @@ class HybridSearch:
     def _rank(
         self,
         query: Query,
-        terms: list[str],
-        words: Future[KeywordLeg] | None,
+        words: "Future[_Words] | None",
         vectors: Vectors | None,
         reasons: list[str],
         trail: Stamps,
@@ -238,10 +239,11 @@ class HybridSearch:
         near = None if vectors is None else self._near(query, vectors, reasons)
         if vectors is not None:
             trail.close("vector", self._clock.now())
-        leg = NO_WORDS if words is None else words.result()
+        found = NO_WORDS if words is None else words.result()
         trail.close("keyword", self._clock.now())
+        leg = found.leg
         self._check(query.where, leg, near)
-        votes = self._votes(leg, near, query.text, terms)
+        votes = found.votes if near else equal_votes(leg.hits)
         hits = near.hits if near else ()
         fused = fuse(leg.hits, hits, votes, k=self.k, most=WINDOW)
         trail.close("fuse", self._clock.now())
@@ -280,13 +282,6 @@ class HybridSearch:
             trail,
         )
 
-    def _votes(
-        self, leg: KeywordLeg, near: VectorLeg | None, text: str, terms: Sequence[str]
-    ) -> Votes:
-        if near is None:
-            return equal_votes(leg.hits)
-        return self.vote.votes(leg, asked_terms(self.store.analyzer, text, terms))
-
     def _check(self, where: Filter, leg: KeywordLeg, near: VectorLeg | None) -> None:
         """An empty result for a category that is not there is a mistake of the one who asks."""
         if where.category is None or leg.hits or (near and near.hits):
@@ -304,7 +299,15 @@ class _Ranked:
     leg: KeywordLeg
     near: VectorLeg | None
     votes: Votes
-    fused: list[Fused]
+    fused: Sequence[Fused]
 
 
-NO_WORDS = KeywordLeg((), {}, exact=True)
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The keyword leg, and what it may vote where there is another one."""
+
+    leg: KeywordLeg
+    votes: Votes
+
+
+NO_WORDS = _Words(KeywordLeg((), {}, exact=True), Votes((), 1.0))
