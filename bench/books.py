@@ -8,12 +8,14 @@ import asyncio
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -36,6 +38,7 @@ WINDOW_S = 2.5
 READY_S = 120.0
 POURED = 128
 """Documents in one request of an ingest."""
+STOPPED_CALLERS = 4
 PAUSE_S = 0.02
 """Between two searches beside an ingest."""
 
@@ -206,18 +209,62 @@ async def during_an_ingest(url: str, shop: Connection) -> Figure:
     return Figure("search p95, ingest / idle", "<= 1.5", text, seen <= 1.5, numbers)
 
 
+def children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+async def without_embeddings(url: str, pid: int) -> Figure:
+    """Searches while the process that embeds stands still: answered by words, in time, and marked."""
+    embedding, source = children(pid), queries(11)
+    connections = [await Connection.open(url) for _ in range(STOPPED_CALLERS)]
+    took: list[float] = []
+    marked = 0
+
+    async def ask(connection: Connection) -> None:
+        nonlocal marked
+        ends = time.monotonic() + WINDOW_S
+        while time.monotonic() < ends:
+            began = time.perf_counter()
+            body = json.dumps({"q": next(source)}).encode()
+            answer = await connection.request("POST", "/api/books/search", body, JSON)
+            took.append((time.perf_counter() - began) * 1000)
+            assert answer.status == 200, answer.status
+            marked += bool(json.loads(answer.body)["degraded"])
+
+    for child in embedding:
+        os.kill(child, signal.SIGSTOP)
+    try:
+        await asyncio.gather(*(ask(connection) for connection in connections))
+    finally:
+        for child in embedding:
+            os.kill(child, signal.SIGCONT)
+    p95 = quantile(took, 0.95)
+    text = f"p95 {p95:.0f} ms (p50 {median(took):.0f}, n {len(took)}, {marked} marked as degraded)"
+    reached = bool(embedding) and p95 <= 300 and marked == len(took)
+    return Figure("the embedder stands still: a search", "p95 <= 300 ms", text, reached, {})
+
+
 async def main() -> None:
     """All figures."""
     machine = fingerprint()
     with tempfile.TemporaryDirectory() as folder:
         books, url = start(["books", "serve"], TAILRACE__STORE__PATH=f"{folder}/books.db")
+        alone, apart = start(
+            ["books", "serve"],
+            TAILRACE__STORE__PATH=f"{folder}/apart.db",
+            TAILRACE__MODEL__RUNS__ISOLATION="process",
+        )
         model, embeddings = start(["api"])
         try:
             shop, api = await ready(url), await ready(embeddings)
+            await ready(apart)
             figures = [await beside_the_embedding(shop, api), await staircase(url)]
             figures.append(await during_an_ingest(url, await ready(url)))
+            figures.append(await without_embeddings(apart, alone.pid))
         finally:
-            for process in (books, model):
+            for process in (books, alone, model):
                 process.terminate()
                 process.wait(30)
     keep("books", "The book service", figures, machine, "make bench-books")
