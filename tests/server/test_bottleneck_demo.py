@@ -17,6 +17,7 @@ from boxes import ENVIRON
 from tailrace.bench.bottleneck.places import ACTS, FAR, NEAR, Place
 from tailrace.bench.bottleneck.server import PING, serving
 from tailrace.bench.bottleneck.way import Way
+from tailrace.cli.bottleneck import streamed
 from tailrace.latency.beyond import beyond, way_ms
 from tailrace.latency.measure import measure
 from tailrace.latency.pool import Pool
@@ -193,3 +194,18 @@ def test_a_rest_that_is_too_short_for_the_way_stays_as_it_is():
     assert moved.parts["net"].ms == 8.0
     assert moved.parts["other"].ms == pytest.approx(2.0)
     assert abs(moved.miss_ms()) < 1e-9
+
+
+@pytest.mark.parametrize("ends", ["in its tokens", "before a token", "in the moment of the limit"])
+def test_a_stream_at_the_limit_keeps_every_part_of_its_time(ends: str) -> None:
+    after = {
+        "in its tokens": {"generate": 1100.0},
+        "before a token": {"transfer": 1100.0},
+        "in the moment of the limit": {"generate": 1099.0, "transfer": 0.5, "client": 0.5},
+    }[ends]
+    parts = {"net": 100.0, "infer": 300.0, **after}
+    row = Row(1500.0, {n: Part(ms, "measured") for n, ms in parts.items()}, 200, "timeout")
+    told = streamed(row)
+    assert told.miss_ms() == pytest.approx(0.0, abs=1e-9)
+    assert "prefill" in told.parts
+    assert told.parts["generate"].ms >= 1099.0

@@ -149,7 +149,7 @@ async def _measure(act: Act, url: str, root: Path, within: Callable[[float], Non
             whole_ms = way_ms([await measure(pool, ping, i) for i in range(PINGS)])
 
             def keep_row(row: Row) -> None:
-                row = _streamed(row)
+                row = streamed(row)
                 writer.append(row if whole_ms is None else beyond(row, whole_ms))
                 within(min(1.0, len(writer.rows) / (act.n + COLD)))
 
@@ -178,9 +178,13 @@ def _head(act: Act, url: str, load: LoadTable) -> Head:
     )
 
 
-def _streamed(row: Row) -> Row:
-    """A stream that was cut off was being generated since its first byte; a whole one says so itself."""
+def streamed(row: Row) -> Row:
+    """A stream that was cut off was being generated since its first byte; a whole one says so itself.
+
+    One whose last piece came in the very moment of the limit has a part of each name already: both stay.
+    """
     if row.outcome != "timeout":
         return row
     names = {"infer": "prefill", "transfer": "generate"}
-    return replace(row, parts={names.get(name, name): part for name, part in row.parts.items()})
+    told = {old: new for old, new in names.items() if new not in row.parts}
+    return replace(row, parts={told.get(name, name): part for name, part in row.parts.items()})
