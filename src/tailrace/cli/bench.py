@@ -20,7 +20,7 @@ from tailrace.bench.overview import (
     step_cells,
 )
 from tailrace.bench.scenario import Scenario, cases, read_scenario, shipped
-from tailrace.cli.console import err, fail, out
+from tailrace.cli.console import INTERRUPTED, err, fail, out
 from tailrace.latency.report import keep_reports
 from tailrace.latency.runs import BadRun, Summary, open_run
 from tailrace.latency.runs.folder import DEFAULT_ROOT
@@ -131,7 +131,7 @@ def run(
             case = summary.case or summary.scenario
             err.print(f"[bold red]not valid[/] {escape(case)}: {escape(why)}", soft_wrap=True)
     if outcome.stopped:
-        raise typer.Exit(130)
+        raise typer.Exit(INTERRUPTED)
     if not outcome.valid:
         raise typer.Exit(2)
 

@@ -102,8 +102,8 @@ def quality(
     report = _report(judged, rows) | {
         "queries": len(labelled),
         "without_labels": len(labelled) - len(judged),
-        "fusion": asdict(server.search.vote) | {"k": server.search.k},
-        "rerank": None if (stage := server.search.reranking) is None else stage.told(),
+        "fusion": asdict(server.searches.search.vote) | {"k": server.searches.search.k},
+        "rerank": None if (stage := server.searches.search.reranking) is None else stage.told(),
         "analyzer": server.store.analyzer.fingerprint,
         "baseline": None if space is None else asdict(space) | {"fingerprint": space.fingerprint},
     }
@@ -117,10 +117,10 @@ async def _measure(
     server: BooksServer, judged: list[Labelled], remote: Remote | None, progress: Progress
 ) -> tuple[Rows, Space | None]:
     asked: list[tuple[str, HybridSearch, Mode]] = [
-        (mode, server.search.without_rerank(), mode) for mode in SYSTEMS
+        (mode, server.searches.search.without_rerank(), mode) for mode in SYSTEMS
     ]
-    if server.search.reranking is not None:
-        asked.append((RERANKED, server.search, "hybrid"))
+    if server.searches.search.reranking is not None:
+        asked.append((RERANKED, server.searches.search, "hybrid"))
     rows: Rows = {name: [] for name, _, _ in asked}
     space = None
     async with server.running():

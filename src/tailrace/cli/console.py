@@ -19,6 +19,9 @@ PIPE_WIDTH = 150
 NICENESS = 10
 """How far a long command steps back for a service beside it on the same cores."""
 
+INTERRUPTED = 130
+"""The exit code where Ctrl-C ended a command, as shells have it."""
+
 out = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 err = Console(stderr=True, highlight=False)
 

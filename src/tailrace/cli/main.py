@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from tailrace import __version__
-from tailrace.cli.console import err, out
+from tailrace.cli.console import INTERRUPTED, err, out
 from tailrace.cli.verbs import Verbs
 
 app = typer.Typer(
@@ -45,7 +45,7 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
-        code = 130
+        code = INTERRUPTED
     except Exception as error:
         # What is wrong with the words typed knows how to say so; typer keeps the class to itself.
         say = getattr(error, "format_message", None)

@@ -4,23 +4,41 @@ import asyncio
 import json
 import ssl
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, aclosing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated
 
 import typer
 import uvloop
 from rich.table import Table
 
-from tailrace.bench.reviews import reviews
-from tailrace.cli.console import err, fail, out, progress_bar
+from tailrace.cli.asking import (
+    QUERY,
+    Batch,
+    Ca,
+    Header,
+    KeyEnv,
+    Kind,
+    Model,
+    Output,
+    ProviderName,
+    Query,
+    Rate,
+    Reasoning,
+    Stream,
+    Text,
+    Texts,
+    Timeout,
+    asked_of,
+    texts_of,
+)
+from tailrace.cli.console import INTERRUPTED, err, fail, out, progress_bar
 from tailrace.cli.probe_report import sentences, table, unserved
 from tailrace.latency.address import BadAddress, address
 from tailrace.latency.dialing import trust
 from tailrace.latency.http1 import BadHeader
-from tailrace.latency.measure import KEY_HEADERS
 from tailrace.latency.physics import Place, UnknownPlace, place
 from tailrace.latency.pool import Pool
 from tailrace.latency.probing import REQUESTS_MAX, Plan
@@ -28,66 +46,17 @@ from tailrace.latency.probing import probe as probing
 from tailrace.latency.queue_estimate import Undecided, estimate_queue
 from tailrace.latency.self_test import TOLERANCE_MS, Reading
 from tailrace.latency.self_test import self_test as self_testing
-from tailrace.latency.targets.choosing import KINDS, CannotChoose, Wanted, choose
+from tailrace.latency.targets.choosing import CannotChoose, Wanted, choose
 from tailrace.latency.targets.port import Target
-from tailrace.latency.targets.providers import (
-    OWN,
-    PROVIDERS,
-    CannotAsk,
-    Effort,
-    key_headers,
-    provider_of,
-)
-from tailrace.latency.targets.providers import reasoning as reasoning_body
+from tailrace.latency.targets.providers import CannotAsk
 from tailrace.wire.record import Row
 
-TEXTS = 48
-"""Different texts that are sent where nobody gives any."""
-QUERY = "직원이 친절한 식당"
-INTERRUPTED = 130
-
 Url = Annotated[str, typer.Argument(help="What to measure: the address of an entry, or of an API.")]
-Kind = Annotated[
-    str | None,
-    typer.Option(help=f"What is spoken there: {', '.join(KINDS)}. Default: by the path."),
-]
-Model = Annotated[str, typer.Option(help="The model's name, where the API wants one.")]
 Count = Annotated[int, typer.Option("--n", min=1, max=REQUESTS_MAX, help="Requests that count.")]
 Cold = Annotated[int, typer.Option(min=0, help="Requests before them, kept apart.")]
-Rate = Annotated[
-    float | None,
-    typer.Option(
-        min=0.001, help="Requests per second, evenly spaced. Default: one after the other."
-    ),
-]
-Timeout = Annotated[float, typer.Option(min=0.001, help="Seconds until a request is given up.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="A new connection for every request.")]
-Text = Annotated[list[str] | None, typer.Option("--text", help="What to send; may be repeated.")]
-Texts = Annotated[Path | None, typer.Option(help="A file with one text per line.")]
-Query = Annotated[str, typer.Option(help="What rerank ranks for.")]
-Batch = Annotated[int | None, typer.Option(min=1, help="Texts per request (embeddings, rerank).")]
-Stream = Annotated[bool, typer.Option("--stream/--no-stream", help="Whether a chat streams.")]
-Output = Annotated[int, typer.Option(min=1, help="The most tokens of a chat's answer.")]
-Reasoning = Annotated[
-    str | None,
-    typer.Option(
-        "--reasoning",
-        help=f"How much a chat may think: {', '.join(get_args(Effort))}. Default: not said.",
-    ),
-]
-ProviderName = Annotated[
-    str | None,
-    typer.Option(help=f"Who serves: {', '.join(p.name for p in PROVIDERS)}. Default: by the host."),
-]
-KeyEnv = Annotated[str | None, typer.Option(help="The environment variable that holds the key.")]
-Header = Annotated[
-    list[str] | None, typer.Option(help="'Name: value'; may be repeated. No keys here.")
-]
 Method = Annotated[str | None, typer.Option(help="Of a plain request.")]
 Data = Annotated[str | None, typer.Option(help="The body of a plain request, or @FILE.")]
-Ca = Annotated[
-    Path | None, typer.Option("--ca", help="Certificates to trust instead of the system's.")
-]
 Here = Annotated[
     str | None,
     typer.Option("--here", help="Where this machine is: a cloud region, a city, or LAT,LON."),
@@ -179,51 +148,6 @@ def probe(
     _tell(rows, places, as_json=as_json)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
-
-
-def asked_of(
-    url: str,
-    provider: str | None,
-    key_env: str | None,
-    effort: str | None,
-    header: list[str] | None,
-) -> dict[str, Any]:
-    """Whom it is for, with the key out of the environment; raises CannotAsk."""
-    who = provider_of(url, provider)
-    known = provider is not None or who is not OWN
-    key = key_headers(who, key_env) if known or key_env else {}
-    if effort is not None:
-        reasoning_body(who, cast("Effort", effort))
-    return {"provider": who, "effort": effort, "headers": {**_headers(header or ()), **key}}
-
-
-def _headers(given: Sequence[str]) -> dict[str, str]:
-    headers = {}
-    for one in given:
-        name, colon, value = one.partition(":")
-        if not colon or not name.strip():
-            raise CannotAsk(f"{name.strip()!r} is no header: write 'Name: value'")
-        if name.strip().lower() in KEY_HEADERS:
-            raise CannotAsk(
-                f"a key does not belong on the command line ({name.strip()}): put it into the "
-                "environment and name the variable with --key-env"
-            )
-        headers[name.strip()] = value.strip()
-    return headers
-
-
-def texts_of(given: list[str] | None, file: Path | None) -> list[str]:
-    """What to send, from words and a file of lines; raises CannotChoose and OSError."""
-    if file is None:
-        return given or reviews(TEXTS)
-    try:
-        lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
-    except UnicodeDecodeError:
-        raise CannotChoose(f"{file} is not UTF-8 text") from None
-    found = [*(given or ()), *filter(None, lines)]
-    if not found:
-        raise CannotChoose(f"{file} holds no text")
-    return found
 
 
 def _data(given: str | None) -> bytes:

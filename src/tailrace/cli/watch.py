@@ -1,7 +1,6 @@
 """`tailrace watch`: measure again and again, keep the history, and say when an answer no longer holds."""
 
 import asyncio
-import hashlib
 import os
 import re
 import signal
@@ -9,7 +8,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import orjson
 import typer
@@ -17,11 +16,7 @@ import uvloop
 from rich.markup import escape
 
 from tailrace.bench.errors import BadScenario
-from tailrace.bench.scenario import cases, read_scenario
-from tailrace.bench.watched import Watched
-from tailrace.cli.bench import Changes, Remote, scenario_changes
-from tailrace.cli.console import err, fail, out
-from tailrace.cli.probe import (
+from tailrace.cli.asking import (
     QUERY,
     Batch,
     Ca,
@@ -41,27 +36,25 @@ from tailrace.cli.probe import (
     asked_of,
     texts_of,
 )
+from tailrace.cli.bench import Changes, Remote
+from tailrace.cli.console import INTERRUPTED, err, fail, out
 from tailrace.cli.probe_report import ms
+from tailrace.cli.watch_subject import scenario_subject, target_subject
 from tailrace.latency.address import BadAddress, address
-from tailrace.latency.dialing import trust
 from tailrace.latency.http1 import BadHeader
 from tailrace.latency.probing import REQUESTS_MAX, Plan
 from tailrace.latency.runs import BadRun
 from tailrace.latency.runs.folder import DEFAULT_ROOT
-from tailrace.latency.targets.choosing import CannotChoose, Wanted, choose
+from tailrace.latency.targets.choosing import CannotChoose, Wanted
 from tailrace.latency.targets.providers import CannotAsk
 from tailrace.latency.watch.changes import NoRuptures, need_ruptures
 from tailrace.latency.watch.gauges import Gauges
 from tailrace.latency.watch.history import BadHistory, History
-from tailrace.latency.watch.port import Measuring
-from tailrace.latency.watch.probed import Probed
 from tailrace.latency.watch.rounds import RUNS_MAX, Event, Watch
 from tailrace.latency.watch.webhook import Webhook
 
 EXPIRED = 1
 """The exit code of --once where the answer no longer holds."""
-INTERRUPTED = 130
-
 What = Annotated[
     str,
     typer.Argument(
@@ -94,13 +87,6 @@ HookKey = Annotated[
 Metrics = Annotated[
     Path | None, typer.Option("--metrics-file", help="A .prom file for node_exporter's collector.")
 ]
-
-
-@dataclass(frozen=True)
-class _Subject:
-    name: str
-    question: dict[str, Any]
-    measuring: Measuring
 
 
 @dataclass
@@ -194,9 +180,9 @@ def watch(
                 output_max=output_max,
                 **asked_of(target, provider, key_env, effort, header),
             )
-            subject = _target(wanted, Plan(n, 1, rate, timeout), ca, best_before)
+            subject = target_subject(wanted, Plan(n, 1, rate, timeout), ca, best_before)
         else:
-            subject = _scenario(target, changes or [], remote=remote)
+            subject = scenario_subject(target, changes or [], remote=remote)
         seconds, folder = _seconds(every), root / (name or subject.name)
         teller = _Teller(as_json, hook, None if metrics_file is None else Gauges(metrics_file))
         with History(folder, subject.question) as history:
@@ -237,46 +223,6 @@ def _carry_out(job: Watch, times: int | None) -> bool:
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(main())
-
-
-def _target(wanted: Wanted, plan: Plan, ca: Path | None, days: int) -> _Subject:
-    to = address(wanted.url)
-    chosen = choose(wanted)
-    asks = [chosen.ask(index) for index in range(len(wanted.texts) or 1)]
-    url = f"{to.scheme}://{to.authority}{to.target.partition('?')[0]}"
-    prompts = " ".join(ask.prompt or "" for ask in asks)
-    question: dict[str, Any] = {
-        "target": url,
-        "kind": wanted.kind or "",
-        "model": wanted.model,
-        "n": plan.n,
-        "rate": plan.rate,
-        "timeout_s": plan.timeout_s,
-        "batch": wanted.batch,
-        "stream": wanted.stream,
-        "output_max": wanted.output_max,
-        "reasoning": wanted.effort,
-        "prompts": hashlib.sha256(prompts.encode()).hexdigest()[:12],
-    }
-    tls = trust(str(ca)) if ca else None
-    probed = Probed(chosen, plan, url, wanted.model or None, tls, days, question)
-    return _Subject(_folder_name(f"{to.authority}{to.target}", question), question, probed)
-
-
-def _scenario(target: str, changes: list[str], *, remote: bool) -> _Subject:
-    asked = read_scenario(target, scenario_changes(changes, None))
-    question = {
-        "scenario": asked.name,
-        "cases": [case.model_dump(mode="json") for case in cases(asked)],
-    }
-    return _Subject(_folder_name(asked.name, question), question, Watched(asked, remote))
-
-
-def _folder_name(says: str, question: dict[str, Any]) -> str:
-    """Another question is another watch."""
-    mark = hashlib.sha256(orjson.dumps(question, option=orjson.OPT_SORT_KEYS)).hexdigest()[:6]
-    safe = re.sub(r"[^\w.-]+", "-", says.partition("?")[0]).strip("-.")[:60]
-    return f"watch-{safe}-{mark}"
 
 
 def _seconds(every: str) -> float:

@@ -5,7 +5,8 @@ come back. It knows neither HTTP nor what a model is.
 """
 
 import asyncio
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,6 +52,15 @@ class Door:
         whole = self.by_second.book(view.now, in_line, places, pace_s)
         exact = self.exactly.book(view.now, in_line, places, pace_s)
         return whole, min(whole, exact)
+
+    @contextmanager
+    def telling_when(self) -> Iterator[None]:
+        """Who is refused inside hears when to come back."""
+        try:
+            yield
+        except TailraceError as error:
+            error.back_s = error.back_s or self.refuse(error, self.lane.view())
+            raise
 
 
 class Pipeline:

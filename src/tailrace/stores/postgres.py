@@ -7,11 +7,9 @@ import threading
 from collections.abc import Sequence
 from typing import Protocol
 
-from psycopg import Connection
-
 from tailrace.stores.batches import check_found, check_vectors, last_of_each, mismatch
-from tailrace.stores.documents import author_key, from_body, to_body
-from tailrace.stores.errors import SpaceInUse, UnknownDocument, UnknownSpace
+from tailrace.stores.documents import from_body
+from tailrace.stores.errors import UnknownDocument, UnknownSpace
 from tailrace.stores.feed import MatrixLeg
 from tailrace.stores.port import (
     ALL,
@@ -29,24 +27,27 @@ from tailrace.stores.port import (
     VectorLeg,
     Vectors,
 )
-from tailrace.stores.postgres_database import PostgresDatabase, Row
+from tailrace.stores.postgres_database import PostgresDatabase
+from tailrace.stores.postgres_documents import rows_of, write_documents
+from tailrace.stores.postgres_spaces import (
+    PostgresSpaces,
+    active_space,
+    held_number,
+    next_generation,
+)
 from tailrace.stores.postgres_terms import PostgresTerms
 from tailrace.stores.postgres_vectors import (
     PostgresFeed,
     ServerLeg,
+    drop_vectors,
     generation,
     has_index,
-    make_table,
+    make_index,
     space_number,
     table,
     wants_index,
     write,
 )
-from tailrace.stores.spaces import from_body as from_space_body
-from tailrace.stores.spaces import stored_space, to_bytes
-from tailrace.stores.spaces import to_body as space_body
-
-_COLUMNS = "id, digest, body, category, year, author, lexemes, frequencies, fields, length"
 
 
 class _Leg(Protocol):
@@ -79,6 +80,7 @@ class PostgresStore:
             url, schema, analyzer.fingerprint, any_analyzer=reindex is not None, pgvector=pgvector
         )
         self._terms = PostgresTerms(self._database, analyzer)
+        self._spaces = PostgresSpaces(self._database)
         self._legs: dict[str, _Leg] = {}
         self._legs_lock = threading.Lock()
         if reindex is not None:
@@ -104,52 +106,30 @@ class PostgresStore:
         batch, batches = last_of_each(documents, vectors)
         with self._database.writing() as connection:
             self._terms.check(connection)
-            numbers = [_held_number(connection, given.space) for given in batches]
-            check_found(batches, _active_space(connection))
-            now = _next_generation(connection)
-            held = _rows(connection, [document.id for document in batch])
+            numbers = [held_number(connection, given.space) for given in batches]
+            check_found(batches, active_space(connection))
+            now = next_generation(connection)
+            held = rows_of(connection, [document.id for document in batch])
             changed = [d for d in batch if held.get(d.id, (0, ""))[1] != d.digest]
             old = [held[document.id][0] for document in changed if document.id in held]
-            self._drop_vectors(connection, old, now)
+            drop_vectors(connection, old, now)
             self._terms.count(connection, old, -1)
-            self._write_documents(connection, changed)
-            rows = {id_: row for id_, (row, _) in _rows(connection, [d.id for d in batch]).items()}
+            write_documents(connection, changed, self._terms)
+            rows = {
+                id_: row for id_, (row, _) in rows_of(connection, [d.id for d in batch]).items()
+            }
             self._terms.count(connection, [rows[document.id] for document in changed], 1)
             for number, given in zip(numbers, batches, strict=True):
                 places = [rows[document.id] for document in batch]
                 write(connection, number, places, given.rows, now, pgvector=self._pgvector)
         return Upserted(len(changed) - len(old), len(old), len(batch) - len(changed))
 
-    def _write_documents(self, connection: Connection[Row], documents: Sequence[Document]) -> None:
-        lines = [
-            (
-                document.id,
-                document.digest,
-                to_body(document),
-                document.category,
-                document.year,
-                author_key(document.author),
-                *self._terms.columns(document),
-            )
-            for document in documents
-        ]
-        excluded = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS.split(", ")[1:])
-        query = (
-            f"INSERT INTO documents ({_COLUMNS}) SELECT a, b, c, d, e, f, "
-            "array_to_tsvector(string_to_array(g, ' ')), h::jsonb, i, j FROM unnest(%s::text[], "
-            "%s::text[], %s::text[], %s::text[], %s::int[], %s::text[], %s::text[], %s::text[], "
-            "%s::text[], %s::int[]) AS given (a, b, c, d, e, f, g, h, i, j) "
-            f"ON CONFLICT (id) DO UPDATE SET {excluded}"
-        )
-        if lines:
-            connection.execute(query, [list(column) for column in zip(*lines, strict=True)])
-
     def put_vectors(self, documents: Sequence[Document], vectors: Vectors) -> int:
         """See the port."""
         check_vectors(vectors, len(documents))
         with self._database.writing() as connection:
-            number = _held_number(connection, vectors.space)
-            held = _rows(connection, [document.id for document in documents])
+            number = held_number(connection, vectors.space)
+            held = rows_of(connection, [document.id for document in documents])
             given = [(document.digest, held.get(document.id)) for document in documents]
             last = {
                 there[0]: index
@@ -157,26 +137,18 @@ class PostgresStore:
                 if there is not None and there[1] == digest
             }
             taken = vectors.rows[list(last.values())]
-            now = _next_generation(connection)
+            now = next_generation(connection)
             write(connection, number, list(last), taken, now, pgvector=self._pgvector)
         return len(last)
 
     def delete(self, ids: Sequence[str]) -> int:
         """See the port."""
         with self._database.writing() as connection:
-            rows = [row for row, _ in _rows(connection, ids).values()]
-            self._drop_vectors(connection, rows, _next_generation(connection))
+            rows = [row for row, _ in rows_of(connection, ids).values()]
+            drop_vectors(connection, rows, next_generation(connection))
             self._terms.count(connection, rows, -1)
             connection.execute("DELETE FROM documents WHERE row = ANY(%s)", (rows,))
         return len(rows)
-
-    def _drop_vectors(self, connection: Connection[Row], rows: Sequence[int], now: int) -> None:
-        for (number,) in connection.execute("SELECT number FROM spaces").fetchall():
-            connection.execute(
-                f"WITH gone AS (DELETE FROM {table(number)} WHERE row = ANY(%s) "
-                "RETURNING row) INSERT INTO graves SELECT %s, row, %s FROM gone",
-                (list(rows), number, now),
-            )
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -224,8 +196,8 @@ class PostgresStore:
     def similar(self, id: str, limit: int, where: Filter = ALL) -> VectorLeg:  # noqa: A002
         """See the port."""
         with self._database.reading() as connection:
-            held = _rows(connection, [id])
-            active = _active_space(connection)
+            held = rows_of(connection, [id])
+            active = active_space(connection)
         if id not in held:
             raise UnknownDocument(f"there is no document {id!r}")
         leg = self._leg(active, backfilling=False) if active else None
@@ -239,61 +211,23 @@ class PostgresStore:
 
     def spaces(self) -> list[StoredSpace]:
         """See the port."""
-        query = "SELECT number, space, state, canary_text, canary FROM spaces ORDER BY number"
-        held = []
-        with self._database.reading() as connection:
-            for number, body, state, text, canary in connection.execute(query).fetchall():
-                counted = f"SELECT count(*) FROM {table(number)}"
-                vectors = connection.execute(counted).fetchone() or (0,)
-                vector = bytes(canary) if isinstance(canary, bytes | memoryview) else None
-                said = None if text is None else text
-                held.append(stored_space(body, str(state), said, vector, vectors[0]))
-        return held
+        return self._spaces.all()
 
     def space(self) -> StoredSpace | None:
         """See the port."""
-        return next((held for held in self.spaces() if held.state == "active"), None)
+        return self._spaces.active()
 
     def add_space(self, space: Space, canary: Canary | None = None) -> StoredSpace:
         """See the port."""
-        insert = (
-            "INSERT INTO spaces (fingerprint, space, state, canary_text, canary) "
-            "SELECT %s, %s, CASE WHEN EXISTS (SELECT 1 FROM spaces WHERE state = 'active') "
-            "THEN 'backfilling' ELSE 'active' END, %s, %s ON CONFLICT DO NOTHING RETURNING number"
-        )
-        text = canary.text if canary else None
-        vector = to_bytes(canary.vector) if canary else None
-        with self._database.writing() as connection:
-            made = connection.execute(
-                insert, (space.fingerprint, space_body(space), text, vector)
-            ).fetchone()
-            if made:
-                make_table(connection, made[0], space, pgvector=self._pgvector)
-        return next(held for held in self.spaces() if held.space == space)
+        return self._spaces.add(space, canary)
 
     def switch(self, space: Space) -> None:
         """See the port."""
-        with self._database.writing() as connection:
-            if space_number(connection, space) is None:
-                raise UnknownSpace(f"the store holds no space of {space.model}")
-            connection.execute(
-                "UPDATE spaces SET state = CASE WHEN fingerprint = %s THEN 'active' ELSE 'kept' END "
-                "WHERE fingerprint = %s OR state = 'active'",
-                (space.fingerprint, space.fingerprint),
-            )
-            _next_generation(connection)
+        self._spaces.switch(space)
 
     def drop(self, space: Space) -> None:
         """See the port."""
-        with self._database.writing() as connection:
-            number = space_number(connection, space)
-            if number is None:
-                raise UnknownSpace(f"the store holds no space of {space.model}")
-            if _active_space(connection) == space:
-                raise SpaceInUse
-            connection.execute(f"DROP TABLE {table(number)}")
-            connection.execute("DELETE FROM graves WHERE space = %s", (number,))
-            connection.execute("DELETE FROM spaces WHERE number = %s", (number,))
+        self._spaces.drop(space)
         with self._legs_lock:
             self._legs.pop(space.fingerprint, None)
 
@@ -305,13 +239,7 @@ class PostgresStore:
                 raise UnknownSpace(f"the store holds no space of {space.model}")
             if not (self._pgvector and wants_index(connection, number)):
                 return False
-        name = f"{table(number)}_hnsw"
-        with self._database.bare() as connection:
-            connection.execute(f"DROP INDEX IF EXISTS {name}")
-            connection.execute(
-                f"CREATE INDEX CONCURRENTLY {name} ON {table(number)} "
-                "USING hnsw (vector vector_ip_ops)"
-            )
+        make_index(self._database, number)
         return True
 
     # -- numbers --------------------------------------------------------------------------------
@@ -332,7 +260,7 @@ class PostgresStore:
             query = f"SELECT count(*), {', '.join(parts)} FROM documents"
             line = connection.execute(query).fetchone() or (0,)
             now = generation(connection)
-            active = _active_space(connection)
+            active = active_space(connection)
             number = space_number(connection, active) if active else None
             indexed = has_index(connection, number) if number else False
             server = connection.info.server_version
@@ -361,7 +289,7 @@ class PostgresStore:
 
     def _leg(self, space: Space, *, backfilling: bool) -> _Leg:
         with self._database.reading() as connection:
-            active = _active_space(connection)
+            active = active_space(connection)
             known = space_number(connection, space) is not None
         if space != active and not (backfilling and known):
             raise mismatch(space, active)
@@ -374,26 +302,3 @@ class PostgresStore:
                     leg = MatrixLeg(space, PostgresFeed(self._database))
                 self._legs[space.fingerprint] = leg
             return leg
-
-
-def _next_generation(connection: Connection[Row]) -> int:
-    connection.execute("UPDATE meta SET value = (value::bigint + 1)::text WHERE key = 'generation'")
-    return generation(connection)
-
-
-def _active_space(connection: Connection[Row]) -> Space | None:
-    found = connection.execute("SELECT space FROM spaces WHERE state = 'active'").fetchone()
-    return from_space_body(found[0]) if found else None
-
-
-def _held_number(connection: Connection[Row], space: Space) -> int:
-    number = space_number(connection, space)
-    if number is None:
-        raise mismatch(space, _active_space(connection))
-    return number
-
-
-def _rows(connection: Connection[Row], ids: Sequence[str]) -> dict[str, tuple[int, str]]:
-    query = "SELECT id, row, digest FROM documents WHERE id = ANY(%s)"
-    found = connection.execute(query, (list(ids),))
-    return {id_: (row, digest) for id_, row, digest in found}

@@ -65,6 +65,16 @@ def write(
     connection.execute(query, (list(rows), generation, values))
 
 
+def drop_vectors(connection: Connection[Row], rows: Sequence[int], now: int) -> None:
+    """Take the vectors at rows out of every space."""
+    for (number,) in connection.execute("SELECT number FROM spaces").fetchall():
+        connection.execute(
+            f"WITH gone AS (DELETE FROM {table(number)} WHERE row = ANY(%s) "
+            "RETURNING row) INSERT INTO graves SELECT %s, row, %s FROM gone",
+            (list(rows), number, now),
+        )
+
+
 def literal(vector: FloatArray) -> str:
     """A vector as pgvector reads it; nine digits give every float32 back."""
     return "[" + ",".join(f"{value:.9g}" for value in vector.tolist()) + "]"
@@ -235,3 +245,13 @@ def wants_index(connection: Connection[Row], number: int) -> bool:
     query = f"SELECT count(*) FROM (SELECT 1 FROM {table(number)} LIMIT %s) counted"
     found = connection.execute(query, (EXACT_ROWS + 1,)).fetchone()
     return bool(found and found[0] > EXACT_ROWS) and not has_index(connection, number)
+
+
+def make_index(database: PostgresDatabase, number: int) -> None:
+    """Make the HNSW index of a space, beside its readers and writers."""
+    name = f"{table(number)}_hnsw"
+    with database.bare() as connection:
+        connection.execute(f"DROP INDEX IF EXISTS {name}")
+        connection.execute(
+            f"CREATE INDEX CONCURRENTLY {name} ON {table(number)} USING hnsw (vector vector_ip_ops)"
+        )

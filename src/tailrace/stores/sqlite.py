@@ -11,7 +11,7 @@ from sqlite3 import Connection
 
 from tailrace.stores.batches import check_found, check_vectors, last_of_each, mismatch
 from tailrace.stores.documents import author_key, from_body, to_body
-from tailrace.stores.errors import SpaceInUse, UnknownDocument, UnknownSpace
+from tailrace.stores.errors import UnknownDocument, UnknownSpace
 from tailrace.stores.feed import MatrixLeg
 from tailrace.stores.port import (
     ALL,
@@ -28,11 +28,17 @@ from tailrace.stores.port import (
     VectorLeg,
     Vectors,
 )
-from tailrace.stores.spaces import from_body as from_space_body
-from tailrace.stores.spaces import stored_space, to_bytes
-from tailrace.stores.spaces import to_body as space_body
+from tailrace.stores.spaces import to_bytes
 from tailrace.stores.sqlite_feed import SqliteFeed
 from tailrace.stores.sqlite_file import SqliteFile
+from tailrace.stores.sqlite_spaces import (
+    SqliteSpaces,
+    active_space,
+    generation,
+    held_number,
+    known_number,
+    next_generation,
+)
 from tailrace.stores.sqlite_terms import SqliteTerms
 
 LISTED = "(SELECT value FROM json_each(?))"
@@ -46,6 +52,7 @@ class SqliteStore:
         self._file = SqliteFile(path, analyzer.fingerprint, any_analyzer=reindex is not None)
         self._terms = SqliteTerms(self._file, analyzer)
         self._feed = SqliteFeed(self._file)
+        self._spaces = SqliteSpaces(self._file)
         self._legs: dict[str, MatrixLeg] = {}
         self._legs_lock = threading.Lock()
         if reindex is not None:
@@ -68,9 +75,9 @@ class SqliteStore:
         fields = [self._terms.fields(document) for document in batch]
         with self._file.writing() as connection:
             self._terms.check(connection)
-            numbers = [_space_number(connection, given.space) for given in batches]
-            check_found(batches, _active_space(connection))
-            generation = _next_generation(connection)
+            numbers = [held_number(connection, given.space) for given in batches]
+            check_found(batches, active_space(connection))
+            now = next_generation(connection)
             counts = {"inserted": 0, "updated": 0, "unchanged": 0}
             rows = []
             for document, terms in zip(batch, fields, strict=True):
@@ -80,11 +87,11 @@ class SqliteStore:
                 if what == "unchanged":
                     continue
                 if what == "updated":
-                    _drop_vectors(connection, [row], generation)
+                    _drop_vectors(connection, [row], now)
                     self._terms.remove(connection, [row])
                 self._terms.add(connection, row, terms)
             for number, given in zip(numbers, batches, strict=True):
-                _write_vectors(connection, number, rows, given, generation)
+                _write_vectors(connection, number, rows, given, now)
         return Upserted(**counts)
 
     def put_vectors(self, documents: Sequence[Document], vectors: Vectors) -> int:
@@ -93,12 +100,12 @@ class SqliteStore:
         query = f"SELECT id, digest, row FROM documents WHERE id IN {LISTED}"
         ids = json.dumps([document.id for document in documents])
         with self._file.writing() as connection:
-            number = _space_number(connection, vectors.space)
+            number = held_number(connection, vectors.space)
             held = {(id_, digest): row for id_, digest, row in connection.execute(query, (ids,))}
             given = [held.get((document.id, document.digest)) for document in documents]
             last = {row: index for index, row in enumerate(given) if row is not None}
             taken = Vectors(vectors.space, vectors.rows[list(last.values())])
-            _write_vectors(connection, number, list(last), taken, _next_generation(connection))
+            _write_vectors(connection, number, list(last), taken, next_generation(connection))
         return len(last)
 
     def delete(self, ids: Sequence[str]) -> int:
@@ -106,7 +113,7 @@ class SqliteStore:
         with self._file.writing() as connection:
             query = f"SELECT row FROM documents WHERE id IN {LISTED}"
             rows = [row for (row,) in connection.execute(query, (json.dumps(list(ids)),))]
-            _drop_vectors(connection, rows, _next_generation(connection))
+            _drop_vectors(connection, rows, next_generation(connection))
             self._terms.remove(connection, rows)
             connection.execute(f"DELETE FROM documents WHERE row IN {LISTED}", (json.dumps(rows),))
         return len(rows)
@@ -170,61 +177,30 @@ class SqliteStore:
 
     def spaces(self) -> list[StoredSpace]:
         """See the port."""
-        query = (
-            "SELECT space, state, canary_text, canary, "
-            "(SELECT count(*) FROM vectors v WHERE v.space = s.number) FROM spaces s ORDER BY number"
-        )
-        with self._file.reading() as connection:
-            return [stored_space(*line) for line in connection.execute(query)]
+        return self._spaces.all()
 
     def space(self) -> StoredSpace | None:
         """See the port."""
-        return next((held for held in self.spaces() if held.state == "active"), None)
+        return self._spaces.active()
 
     def add_space(self, space: Space, canary: Canary | None = None) -> StoredSpace:
         """See the port."""
-        insert = (
-            "INSERT INTO spaces (fingerprint, space, state, canary_text, canary) "
-            "SELECT ?, ?, iif(EXISTS (SELECT 1 FROM spaces WHERE state = 'active'), "
-            "'backfilling', 'active'), ?, ? WHERE true ON CONFLICT DO NOTHING"
-        )
-        text = canary.text if canary else None
-        vector = to_bytes(canary.vector) if canary else None
-        body = space_body(space)
-        with self._file.writing() as connection:
-            connection.execute(insert, (space.fingerprint, body, text, vector))
-        return next(held for held in self.spaces() if held.space == space)
+        return self._spaces.add(space, canary)
 
     def switch(self, space: Space) -> None:
         """See the port."""
-        with self._file.writing() as connection:
-            if _known_number(connection, space) is None:
-                raise UnknownSpace(f"the store holds no space of {space.model}")
-            connection.execute(
-                "UPDATE spaces SET state = iif(fingerprint = ?1, 'active', 'kept') "
-                "WHERE fingerprint = ?1 OR state = 'active'",
-                (space.fingerprint,),
-            )
-            _next_generation(connection)
+        self._spaces.switch(space)
 
     def drop(self, space: Space) -> None:
         """See the port."""
-        with self._file.writing() as connection:
-            number = _known_number(connection, space)
-            if number is None:
-                raise UnknownSpace(f"the store holds no space of {space.model}")
-            if _active_space(connection) == space:
-                raise SpaceInUse
-            for table in ("vectors", "graves", "snapshots"):
-                connection.execute(f"DELETE FROM {table} WHERE space = ?", (number,))
-            connection.execute("DELETE FROM spaces WHERE number = ?", (number,))
+        self._spaces.drop(space)
         with self._legs_lock:
             self._legs.pop(space.fingerprint, None)
 
     def build_index(self, space: Space) -> bool:
         """See the port: the matrix is kept up to date by itself."""
         with self._file.reading() as connection:
-            if _known_number(connection, space) is None:
+            if known_number(connection, space) is None:
                 raise UnknownSpace(f"the store holds no space of {space.model}")
         return False
 
@@ -250,11 +226,11 @@ class SqliteStore:
             line = connection.execute(
                 f"SELECT count(*), {present}, {lists} FROM documents"
             ).fetchone()
-            generation = _generation(connection)
+            now = generation(connection)
         return StoreStats(
             engine="sqlite",
             documents=line[0],
-            generation=generation,
+            generation=now,
             analyzer=self._analyzer.fingerprint,
             coverage=dict(zip((*columns, "keywords", "aliases"), line[1:], strict=True)),
             vector_comparisons=sum(leg.comparisons for leg in self._legs.values()),
@@ -270,37 +246,9 @@ class SqliteStore:
         with self._file.reading() as connection:
             held = connection.execute(query, (space.fingerprint,)).fetchone()
             if held is None or (held[0] != "active" and not backfilling):
-                raise mismatch(space, _active_space(connection))
+                raise mismatch(space, active_space(connection))
         with self._legs_lock:
             return self._legs.setdefault(space.fingerprint, MatrixLeg(space, self._feed))
-
-
-def _generation(connection: Connection) -> int:
-    value = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
-    return int(value)
-
-
-def _next_generation(connection: Connection) -> int:
-    connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
-    return _generation(connection)
-
-
-def _known_number(connection: Connection, space: Space) -> int | None:
-    query = "SELECT number FROM spaces WHERE fingerprint = ?"
-    found = connection.execute(query, (space.fingerprint,)).fetchone()
-    return found[0] if found else None
-
-
-def _active_space(connection: Connection) -> Space | None:
-    found = connection.execute("SELECT space FROM spaces WHERE state = 'active'").fetchone()
-    return from_space_body(found[0]) if found else None
-
-
-def _space_number(connection: Connection, space: Space) -> int:
-    number = _known_number(connection, space)
-    if number is None:
-        raise mismatch(space, _active_space(connection))
-    return number
 
 
 def _write_document(connection: Connection, document: Document) -> tuple[int, str]:
@@ -326,21 +274,21 @@ def _write_document(connection: Connection, document: Document) -> tuple[int, st
     return row, "updated" if held else "inserted"
 
 
-def _drop_vectors(connection: Connection, rows: Sequence[int], generation: int) -> None:
+def _drop_vectors(connection: Connection, rows: Sequence[int], now: int) -> None:
     gone = f"FROM vectors WHERE row IN {LISTED}"
     listed = json.dumps(list(rows))
-    connection.execute(f"INSERT INTO graves SELECT space, row, ? {gone}", (generation, listed))
+    connection.execute(f"INSERT INTO graves SELECT space, row, ? {gone}", (now, listed))
     connection.execute(f"DELETE {gone}", (listed,))
 
 
 def _write_vectors(
-    connection: Connection, number: int, rows: Sequence[int], given: Vectors, generation: int
+    connection: Connection, number: int, rows: Sequence[int], given: Vectors, now: int
 ) -> None:
     connection.executemany(
         "INSERT INTO vectors VALUES (?,?,?,?) ON CONFLICT (space, row) DO UPDATE "
         "SET vector = excluded.vector, generation = excluded.generation",
         (
-            (number, row, generation, to_bytes(vector))
+            (number, row, now, to_bytes(vector))
             for row, vector in zip(rows, given.rows, strict=True)
         ),
     )

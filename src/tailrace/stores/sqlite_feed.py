@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from sqlite3 import Connection
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from tailrace.stores.snapshot import (
     write_snapshot,
 )
 from tailrace.stores.sqlite_file import SqliteFile
+from tailrace.stores.sqlite_spaces import generation, known_number
 
 
 class SqliteFeed:
@@ -28,13 +28,13 @@ class SqliteFeed:
     def generation(self) -> int:
         """See the protocol."""
         with self._file.reading() as connection:
-            return _generation(connection)
+            return generation(connection)
 
     def changes(self, space: Space, since: int) -> Change:
         """See the protocol."""
         with self._file.reading() as connection:
-            now = _generation(connection)
-            number = _number(connection, space)
+            now = generation(connection)
+            number = known_number(connection, space)
             query = "SELECT generation FROM snapshots WHERE space = ?"
             kept = connection.execute(query, (number,)).fetchone()
             whole = since < (kept[0] if kept else 0)
@@ -53,7 +53,7 @@ class SqliteFeed:
         """See the protocol."""
         query = "SELECT tag, generation FROM snapshots WHERE space = ?"
         with self._file.reading() as connection:
-            kept = connection.execute(query, (_number(connection, space),)).fetchone()
+            kept = connection.execute(query, (known_number(connection, space),)).fetchone()
         mapped = map_snapshot(self._file.path, kept[0], space.dimension) if kept else None
         return Snapshot(kept[1], *mapped) if mapped else None
 
@@ -64,8 +64,8 @@ class SqliteFeed:
         path = self._file.path
         tag = write_snapshot(path, snapshot.rows, snapshot.vectors)
         with self._file.writing() as connection:
-            number = _number(connection, space)
-            if number >= 0:
+            number = known_number(connection, space)
+            if number is not None:
                 connection.execute(
                     "INSERT OR REPLACE INTO snapshots VALUES (?,?,?)",
                     (number, tag, snapshot.generation),
@@ -100,14 +100,3 @@ class SqliteFeed:
         with self._file.reading() as connection:
             query = f"SELECT count(*) FROM documents WHERE {clause}"
             return int(connection.execute(query, values).fetchone()[0])
-
-
-def _generation(connection: Connection) -> int:
-    query = "SELECT value FROM meta WHERE key = 'generation'"
-    return int(connection.execute(query).fetchone()[0])
-
-
-def _number(connection: Connection, space: Space) -> int:
-    query = "SELECT number FROM spaces WHERE fingerprint = ?"
-    found = connection.execute(query, (space.fingerprint,)).fetchone()
-    return int(found[0]) if found else -1

@@ -92,7 +92,7 @@ class BooksRoutes:
                 self._size(asked),
                 choice(asked, "mode", MODES),  # type: ignore[arg-type]
             )
-        found = await server.find(exchange, query)
+        found = await server.searches.find(exchange, query)
         return json_answer(_page(query, found, self._fusion(found)))
 
     async def _asked(self, request: Request) -> Mapping[str, Any]:
@@ -113,7 +113,7 @@ class BooksRoutes:
     def _fusion(self, found: Answer) -> dict[str, Any]:
         return {
             "method": "rrf",
-            "k": self._server.search.k,
+            "k": self._server.searches.search.k,
             "rank_base": RANK_BASE,
             "window": WINDOW,
             "weights": {
@@ -121,7 +121,7 @@ class BooksRoutes:
                 "vector": found.votes.vector,
             },
             "ties": TIES,
-            "rerank": stage.told() if (stage := self._server.search.reranking) else None,
+            "rerank": stage.told() if (stage := self._server.searches.search.reranking) else None,
         }
 
     async def _similar(self, exchange: Exchange) -> HttpAnswer:

@@ -8,35 +8,29 @@ import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from typing import Any, TypeVar
 
 from tailrace.apps.books.catalogue import shipped_documents
 from tailrace.apps.books.cover.desk import COVER, CoverDesk
 from tailrace.apps.books.embedding import LaneEmbedder
 from tailrace.apps.books.reranking import opened_reranker, stage
+from tailrace.apps.books.searching import SEARCH, SearchDesk
 from tailrace.apps.books.settings import RERANKER, BooksSettings
 from tailrace.apps.books.turn.desk import TurnDesk
-from tailrace.apps.books.turn.spec import SearchSpec
-from tailrace.apps.books.turn.turn import Found
 from tailrace.cache.memory import MemoryCache
 from tailrace.core.clock import Clock, MonotonicClock
-from tailrace.core.errors import TailraceError
-from tailrace.core.estimate import ServiceTime
 from tailrace.core.events import Event, Events, Settled
 from tailrace.core.lane import Lane
-from tailrace.core.work import Run, Stamps, Work, unfolded
 from tailrace.models.cores import usable_cores
 from tailrace.models.port import Progress
 from tailrace.models.threads import InferenceThreads
 from tailrace.search.analyzers import analyzer_named
-from tailrace.search.hybrid import Answer, Budget, HybridSearch, Query
+from tailrace.search.hybrid import Budget, HybridSearch
 from tailrace.search.ingest import ingest
 from tailrace.search.passages import passage
 from tailrace.search.spaces import check_active
 from tailrace.serve.background import BackgroundEmbedder
-from tailrace.serve.doors import Door, Pipeline
-from tailrace.serve.exchange import Exchange
+from tailrace.serve.doors import Door
 from tailrace.serve.local_offers import LocalOffers
 from tailrace.serve.metrics import Metrics
 from tailrace.serve.opening import Opening
@@ -45,13 +39,9 @@ from tailrace.serve.tracer import open_tracer
 from tailrace.stores.batches import check_canary
 from tailrace.stores.errors import SpaceMismatch
 from tailrace.stores.open import open_store as open_at
-from tailrace.stores.port import ALL, Document, Filter, Store, Upserted, Vectors
+from tailrace.stores.port import Document, Store, Upserted, Vectors
 
 T = TypeVar("T")
-
-SEARCH = "search"
-HOPED_S = 0.02
-"""What a search is hoped to take before the first."""
 
 
 class BooksServer:
@@ -106,7 +96,7 @@ class BooksServer:
         self.degraded = self.metrics.counter(
             "degraded", "Searches answered with less than was asked for", "reason"
         )
-        self.search = HybridSearch(
+        search = HybridSearch(
             self.store,
             self.embedder,
             self.store_threads,
@@ -117,13 +107,14 @@ class BooksServer:
             degraded=lambda reason: self.degraded.labels(reason).inc(),
             reranking=stage(self.reranker, settings.search),
         )
-        self.lane, self.door = self._search_lane()
-        self._pipeline = Pipeline(MemoryCache(0), self.clock)
+        self.searches = SearchDesk(
+            settings.search, search, self.clock, self.events, model=settings.model.name
+        )
         self.desk = TurnDesk(
             settings.llm,
             settings.turn,
             self.local.around,
-            self.recommended,
+            self.searches.recommended,
             self.categories,
             body_max_bytes=settings.server.body_max_bytes,
         )
@@ -156,89 +147,6 @@ class BooksServer:
         for done in ingest(self.store, self.embedder.space, self.embedder.documents_now, documents):
             share = done.documents / len(documents)
             progress(f"ingesting {len(documents)} books", share)
-
-    def _search_lane(self) -> tuple[Lane, Door]:
-        settings = self.settings.search
-        seats = settings.door.seats(1000)
-        lane = Lane(
-            SEARCH,
-            self._run,
-            clock=self.clock,
-            slots=settings.in_flight_max,
-            service=ServiceTime(HOPED_S),
-            events=self.events,
-            waiting_max=seats + settings.in_flight_max,
-            abandons=True,
-        )
-        return lane, Door(SEARCH, lane, settings.door.admission(), seats=seats)
-
-    async def _run(self, payloads: Sequence[Query], run: Run) -> Sequence[Answer]:
-        found = [await self.search.search(query) for query in payloads]
-        run.mark(SEARCH)
-        return found
-
-    async def find(self, exchange: Exchange, query: Query) -> Answer:
-        """One search through the door; the exchange's chain tells where the time went.
-
-        Raises:
-            Rejected, QueueTimeout: with when to come back.
-            TailraceError: what went wrong with the search.
-
-        """
-        exchange.account.through(SEARCH, SEARCH, "retrieval", self.settings.model.name)
-        work = Work(
-            query,
-            exchange.stamps,
-            door=SEARCH,
-            caller=exchange.caller,
-            deadline=exchange.deadline(),
-        )
-        try:
-            found: Answer = await exchange.unless_left(self._pipeline.admit(self.door, work))
-        except TailraceError as error:
-            error.back_s = error.back_s or self.door.refuse(error, self.lane.view())
-            raise
-        exchange.stamps = unfolded(exchange.stamps, SEARCH, found.trail)
-        return found
-
-    async def recommended(self, spec: SearchSpec, count: int) -> Found:
-        """The best books for a spec, as a turn shows them; a spec that finds none loses its narrowing.
-
-        Raises:
-            Rejected, QueueTimeout, TailraceError: as `find`.
-
-        """
-        narrow = Filter(
-            category=spec.category,
-            author=spec.author,
-            year_from=spec.year_from,
-            year_to=spec.year_to,
-        )
-        found = await self._spoken(Query(spec.query, narrow, 1, count))
-        degraded = found.degraded
-        if not found.found and narrow != ALL:
-            found = await self._spoken(Query(spec.query, ALL, 1, count))
-            degraded = (*found.degraded, "widened")
-        books = [
-            {
-                **asdict(one.document),
-                "rank": one.fused.rank,
-                "rank_keyword": one.fused.keyword.rank if one.fused.keyword else None,
-                "rank_vector": one.fused.vector.rank if one.fused.vector else None,
-            }
-            for one in found.found
-        ]
-        return Found(books, found.mode, degraded)
-
-    async def _spoken(self, query: Query) -> Answer:
-        """A search that a turn makes: through the same door as everybody's."""
-        work = Work(query, Stamps(self.clock.now()), door=SEARCH)
-        try:
-            found: Answer = await self._pipeline.admit(self.door, work)
-        except TailraceError as error:
-            error.back_s = error.back_s or self.door.refuse(error, self.lane.view())
-            raise
-        return found
 
     def categories(self) -> list[str]:
         """The first levels of the store's categories, the large ones first."""
@@ -283,7 +191,7 @@ class BooksServer:
     @property
     def lanes(self) -> list[Lane]:
         """The search lane, then the models' (for queries, for documents) and the reader's."""
-        own = (self.lane, *self.local.lanes, self.background.lane)
+        own = (self.searches.lane, *self.local.lanes, self.background.lane)
         return [*own, *self.desk.lanes, *self.covers.lanes]
 
     def _listen(self) -> None:
@@ -313,7 +221,7 @@ class BooksServer:
         """Every door by its name: the searches', the models', the covers'."""
         chat = [self.desk.chat.served.door] if self.desk.chat else []
         rerank = [self.reranker.served.served.door] if self.reranker else []
-        own = (self.door, self.served.served.door, *rerank, *chat, *self.covers.doors)
+        own = (self.searches.door, self.served.served.door, *rerank, *chat, *self.covers.doors)
         return {door.name: door for door in own}
 
     def about(self) -> dict[str, Any]:

@@ -191,11 +191,8 @@ class CoverDesk:
             caller=exchange.caller,
             deadline=exchange.deadline(),
         )
-        try:
+        with self.door.telling_when():
             made: Reading = await exchange.unless_left(self._pipeline.admit(self.door, work))
-        except TailraceError as error:
-            error.back_s = error.back_s or self.door.refuse(error, self.lane.view())
-            raise
         exchange.stamps = unfolded(exchange.stamps, "infer", made.trail)
         return made
 
