@@ -25,11 +25,15 @@ serve: setup ## the review box on http://127.0.0.1:8000
 books: llm ## the book service, page at http://127.0.0.1:8090/books; fills itself with the catalogue that ships
 	@$(BIN)/tailrace books serve
 
-test: setup ## all tests
-	@$(BIN)/python -m pytest
+# Browser tests stay last, as tests/browser/conftest.py puts them.
+TWO := -n 2 --dist loadfile --no-loadscope-reorder
+
+test: setup ## all tests: most of them two files at a time, then those that measure, one by one
+	@$(BIN)/python -m pytest $(TWO) -m "not alone"
+	@$(BIN)/python -m pytest -m alone
 
 test-fast: setup ## unit and virtual-time tests only
-	@$(BIN)/python -m pytest tests/unit tests/timed tests/property
+	@$(BIN)/python -m pytest $(TWO) tests/unit tests/timed tests/property
 
 clients: setup ## the clients that people have, for the tests that drive them (0.3 GB)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -c constraints-clients.txt -e '.[dev,clients]'

@@ -16,6 +16,8 @@ from tailrace.cli.bottleneck import tell_story
 from tailrace.cli.bottleneck_page import KEYS, page
 from tailrace.cli.bottleneck_words import WORDS
 
+pytestmark = pytest.mark.alone
+
 PICTURES = Path(__file__).parents[2] / "docs" / "screenshots"
 WIDE = 15.1
 """Percent; no figure is allowed to be further off than its range or 15 %."""

@@ -11,6 +11,8 @@ from documents import ROOT, code_blocks
 
 from apis import Api
 
+pytestmark = pytest.mark.alone
+
 PAGES = [ROOT / "docs" / "howto" / f"where-did-the-time-go{suffix}" for suffix in (".md", ".ko.md")]
 SERVER = "tailrace api --port 8080"
 BUSY = "not valid"

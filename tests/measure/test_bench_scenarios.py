@@ -21,6 +21,8 @@ from tailrace.latency.pool import Pool
 from tailrace.latency.runs import open_run
 from tailrace.latency.targets.plain import PlainUrl
 
+pytestmark = pytest.mark.alone
+
 THOUGHTS = 4
 
 

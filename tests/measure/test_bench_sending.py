@@ -18,6 +18,8 @@ from tailrace.latency.runs import open_run
 from tailrace.latency.self_test import self_test
 from tailrace.wire.record import IDENTITY_MS
 
+pytestmark = pytest.mark.alone
+
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 

@@ -17,6 +17,8 @@ from tailrace.simulate.replay import replay
 from tailrace.simulate.visits import Visit
 from tailrace.wire.record import Part, Row
 
+pytestmark = pytest.mark.alone
+
 TRUTH = BatchCurve(0.008, 0.012)
 TURNAROUND_S = 0.0004
 NET_S, OTHER_S = 0.002, 0.001

@@ -15,6 +15,8 @@ from tailrace.simulate.replay import replay
 from tailrace.simulate.visits import Visit
 from tailrace.wire.record import Part, Row
 
+pytestmark = pytest.mark.alone
+
 BEGAN = datetime(2026, 12, 1, 3, 0, tzinfo=UTC)
 
 

@@ -12,6 +12,8 @@ from matrix import need
 from apis import RUN_S, Api, fresh, opened, serving_api, slow_embedder
 from tailrace.serve.opening import Opening
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture(scope="module")
 def slow(tiny_embedder_folder, tiny_cross_encoder, threads) -> Iterator[Api]:

@@ -26,6 +26,8 @@ from tailrace.latency.targets.chat import Chat
 from tailrace.latency.targets.plain import PlainUrl
 from tailrace.wire.record import Part, Row
 
+pytestmark = pytest.mark.alone
+
 QUICK = Place("quick", net_ms=60.0, slots=1, generate_ms=40.0, prefill_ms=10.0, tokens=4)
 THINKS = Place("thinks", net_ms=20.0, slots=1, generate_ms=30.0, think_ms=90.0, prefill_ms=10.0)
 

@@ -19,6 +19,8 @@ from scripted import Answer, scripted
 from tailrace.latency.exchange import Exchange, now_ns
 from tailrace.latency.pool import Pool
 
+pytestmark = pytest.mark.alone
+
 DELAY_S = 0.08
 ROUNDS = 5
 WITHIN = 0.25 * DELAY_S * 1000

@@ -13,6 +13,8 @@ import pytest
 from boxes import DOORS, POISON, SERVICE_S, Served, fresh, parts_of, problem_of, serving
 from tailrace.bench.crowd import Caller
 
+pytestmark = pytest.mark.alone
+
 REPLY = ("naive", "limited", "batched")
 
 
