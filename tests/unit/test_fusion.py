@@ -51,9 +51,7 @@ def votes(text, *titles):
     analyzer = Bigrams()
     terms = analyzer.query_terms(text)
     hits = tuple(
-        KeywordHit(
-            title, rank, 1.0, {"title": frozenset(analyzer.document_terms(title)) & set(terms)}
-        )
+        KeywordHit(title, rank, 1.0, frozenset(analyzer.document_terms(title)) & set(terms))
         for rank, title in enumerate(titles, 1)
     )
     found = KeywordLeg(hits, dict.fromkeys(terms, 1), exact=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tailrace.search.fuse import Votes
-from tailrace.stores.port import FIELDS, Analyzer, KeywordLeg
+from tailrace.stores.port import Analyzer, KeywordLeg
 
 
 def asked_terms(analyzer: Analyzer, text: str, looked_up: Sequence[str]) -> list[str]:
@@ -33,5 +33,6 @@ class VoteRule:
         Hits too far down for the store to tell what they hold (MATCHED_MAX) have the least.
         """
         left = self.most - self.least
-        held = (hit.coverage(asked, FIELDS) for hit in leg.hits)
+        meant = frozenset(asked)
+        held = (hit.coverage(meant) for hit in leg.hits)
         return Votes(tuple(self.least + left * share**2 for share in held), 1.0)

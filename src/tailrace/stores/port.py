@@ -7,7 +7,7 @@ compares vectors of two spaces. It is asked from any thread and knows no model, 
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Literal, Protocol
 
@@ -18,9 +18,6 @@ FloatArray = npt.NDArray[np.float32]
 
 FIELDS = ("title", "author", "alias", "keywords", "description")
 """The fields of the keyword leg."""
-
-NAMES = ("title", "author", "alias")
-"""The fields in which a query that means one document finds its terms."""
 
 FIELD_WEIGHTS: Mapping[str, float] = {
     "title": 4.0,
@@ -185,20 +182,16 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class KeywordHit(Hit):
-    """A document of the keyword leg, with the query's terms that each field holds.
+    """A document of the keyword leg, with the query's terms that any of its fields holds.
 
     They are looked up for the best MATCHED_MAX; of a later hit `matched` is empty.
     """
 
-    matched: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    matched: frozenset[str] = frozenset()
 
-    def coverage(self, terms: Sequence[str], fields: Sequence[str] = NAMES) -> float:
-        """The share of `terms` that stand in at least one of `fields`, 0 to 1."""
-        if not self.matched:
-            return 0.0
-        wanted = set(terms)
-        found = set().union(*(self.matched.get(name, frozenset()) for name in fields))
-        return len(wanted & found) / len(wanted) if wanted else 0.0
+    def coverage(self, terms: frozenset[str]) -> float:
+        """The share of `terms` that it holds, 0 to 1."""
+        return len(self.matched & terms) / len(terms) if terms else 0.0
 
 
 @dataclass(frozen=True, slots=True)

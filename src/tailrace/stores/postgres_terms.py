@@ -14,7 +14,6 @@ from tailrace.stores.batches import check_analyzer
 from tailrace.stores.documents import from_body
 from tailrace.stores.filters import POSTGRES, condition
 from tailrace.stores.port import (
-    FIELDS,
     MATCHED_MAX,
     TERMS_MAX,
     Analyzer,
@@ -97,7 +96,7 @@ class PostgresTerms:
             best = []
             if choosing and limit > 0:
                 best = self._best(connection, choosing, counts, limit, where)
-            held = _fields(connection, [row for row, _, _ in best[:MATCHED_MAX]])
+            held = _texts(connection, [row for row, _, _ in best[:MATCHED_MAX]])
         hits = keyword_hits(best, held, list(counts))
         return KeywordLeg(
             hits, {term: counts[term] for term in wanted}, exact=len(choosing) == len(counts)
@@ -131,9 +130,8 @@ class PostgresTerms:
         return [(row, id_, score) for row, id_, score in found]
 
 
-def _fields(connection: Connection[Row], rows: Sequence[int]) -> dict[int, list[str]]:
-    query = "SELECT row, fields FROM documents WHERE row = ANY(%s)"
-    found = connection.execute(query, (list(rows),))
-    held = {row: fields.split("\n") for row, fields in found}
-    assert all(len(fields) == len(FIELDS) for fields in held.values())
-    return held
+def _texts(connection: Connection[Row], rows: Sequence[int]) -> dict[int, str]:
+    query = (
+        "SELECT row, ' ' || replace(fields, E'\\n', ' ') || ' ' FROM documents WHERE row = ANY(%s)"
+    )
+    return dict(connection.execute(query, (list(rows),)).fetchall())

@@ -53,19 +53,19 @@ def frequencies(
 
 
 def keyword_hits(
-    best: Sequence[tuple[int, str, float]], held: Mapping[int, Sequence[str]], terms: Sequence[str]
+    best: Sequence[tuple[int, str, float]], held: Mapping[int, str], terms: Sequence[str]
 ) -> tuple[KeywordHit, ...]:
-    """Hits for rows, ids and scores, best first; `held` gives the fields' terms between spaces, by row."""
-    wanted = frozenset(terms)
+    """Hits for rows, ids and scores, best first; `held` gives a row's terms, spaces between and around.
+
+    A document has hundreds of terms and a query ten: these are looked for in the text as it stands.
+    """
+    marked = [(term, f" {term} ") for term in dict.fromkeys(terms)]
     return tuple(
-        KeywordHit(id_, rank, score, _matched(wanted, held.get(row, ())))
+        KeywordHit(id_, rank, score, _matched(marked, held.get(row)))
         for rank, (row, id_, score) in enumerate(best, 1)
     )
 
 
-def _matched(wanted: frozenset[str], fields: Sequence[str]) -> dict[str, frozenset[str]]:
-    """The wanted terms that each field holds; nothing where the fields were not read."""
-    return {
-        name: wanted.intersection(text.split(" "))
-        for name, text in zip(FIELDS, fields, strict=False)
-    }
+def _matched(marked: Sequence[tuple[str, str]], text: str | None) -> frozenset[str]:
+    """The terms that a text holds; none where it was not read."""
+    return frozenset(term for term, mark in marked if mark in text) if text else frozenset()

@@ -115,8 +115,7 @@ def _counts(connection: Connection, terms: Sequence[str]) -> dict[str, int]:
 def _hits(
     connection: Connection, best: Sequence[tuple[int, str, float]], terms: Sequence[str]
 ) -> tuple[KeywordHit, ...]:
-    columns = ", ".join(FIELDS)
-    query = f"SELECT rowid, {columns} FROM terms WHERE rowid IN (SELECT value FROM json_each(?))"
+    text = " || ' ' || ".join(("''", *FIELDS, "''"))
+    query = f"SELECT rowid, {text} FROM terms WHERE rowid IN (SELECT value FROM json_each(?))"
     rows = json.dumps([row for row, _, _ in best[:MATCHED_MAX]])
-    held = {row: fields for row, *fields in connection.execute(query, (rows,))}
-    return keyword_hits(best, held, terms)
+    return keyword_hits(best, dict(connection.execute(query, (rows,))), terms)
