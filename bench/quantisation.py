@@ -116,6 +116,7 @@ class Answering:
 
     def __init__(self, way: Way) -> None:
         self._way = way
+        self.space = way.space
 
     async def query(self, text: str, deadline: float) -> tuple[Vectors, Mapping[str, float]]:
         """See search.hybrid.QueryEmbedder."""

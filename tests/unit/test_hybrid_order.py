@@ -31,6 +31,8 @@ class Listening(SqliteStore):
 class Embedder:
     """Takes `turns` turns of the event loop to begin, as a lane does."""
 
+    space = SPACE
+
     def __init__(self, said: list[str], turns: int) -> None:
         self._said = said
         self._turns = turns

@@ -21,6 +21,8 @@ TITLES = {id_: f"바다 {id_}" for id_ in "abcdefghij"}
 class Embedder:
     """Always the same vector."""
 
+    space = SPACE
+
     async def query(self, text, deadline):
         del text, deadline
         return Vectors(SPACE, np.eye(1, 16, dtype=np.float32)), {"embed": 0.0}

@@ -20,7 +20,17 @@ from tailrace.search.fuse import Fused, Votes, equal_votes, fuse
 from tailrace.search.rerank import DEGRADED, Reranking
 from tailrace.search.vote import VoteRule, asked_terms
 from tailrace.stores.errors import SpaceMismatch
-from tailrace.stores.port import ALL, Document, Filter, KeywordLeg, Store, VectorLeg, Vectors
+from tailrace.stores.port import (
+    ALL,
+    Document,
+    Filter,
+    KeywordLeg,
+    Near,
+    Space,
+    Store,
+    VectorLeg,
+    Vectors,
+)
 
 Mode = Literal["hybrid", "keyword", "vector"]
 
@@ -28,7 +38,7 @@ WINDOW = 200
 """Documents that each leg gives, for every page of a query alike: so pages neither repeat nor leave gaps."""
 
 HEAD_START_S = 0.001
-"""How long the keyword leg waits for the embedding to begin.
+"""How long what is done beside the embedding waits for it to begin.
 
 It would hold the interpreter meanwhile. And it must wait asleep, on its own thread: one that is woken by
 the event loop while the model begins is put on the model's core, where each waits for the other; one that
@@ -82,7 +92,11 @@ class Answer:
 
 
 class QueryEmbedder(Protocol):
-    """Turns a query into a vector, in time or not at all."""
+    """Turns a query into a vector of its space, in time or not at all."""
+
+    @property
+    def space(self) -> Space:
+        """The space of its vectors."""
 
     async def query(self, text: str, deadline: float) -> tuple[Vectors, Mapping[str, float]]:
         """One vector, and the seconds of its parts in order; raises TailraceError."""
@@ -125,7 +139,7 @@ class HybridSearch:
         self._threads = threads
         self._clock = clock
         self._tell_degraded = degraded
-        self._near_in = partial(store.vector, backfilling=beside)
+        self._near_in = partial(store.near, backfilling=beside)
 
     def without_rerank(self) -> "HybridSearch":
         """The same search, ending with the fusion."""
@@ -145,18 +159,18 @@ class HybridSearch:
         terms = self.store.analyzer.query_terms(query.text)
         reasons: list[str] = []
         words: Future[_Words] | None = None
+        ready: Future[Near] | None = None
         embedding: asyncio.Task[Vectors | None] | None = None
         vectors: Vectors | None = None
         try:
             if query.mode != "keyword":
+                ready = Future()
                 embedding = asyncio.create_task(self._embedded(query, trail, reasons))
-            if query.mode != "vector":
-                head_start_s = HEAD_START_S if embedding else 0.0
-                words = self._threads.submit(self._words, query, terms, head_start_s)
+            words = self._threads.submit(self._beside, query, terms, ready)
             if embedding is not None:
                 vectors = await embedding
             on_thread = partial(asyncio.get_running_loop().run_in_executor, self._threads)
-            rank = partial(self._rank, query, words, vectors, reasons, trail)
+            rank = partial(self._rank, query, words, ready, vectors, reasons, trail)
             if not (count := self._to_reread(query)):
                 return await on_thread(lambda: self._page(query, rank(), reasons, trail))
             ranked, held = await on_thread(lambda: self._first(rank(), count))
@@ -168,9 +182,19 @@ class HybridSearch:
                     under_way.cancel()
             raise
 
-    def _words(self, query: Query, terms: list[str], head_start_s: float) -> "_Words":
-        """The keyword leg and its votes, once the embedding has begun; on one of the threads."""
-        time.sleep(head_start_s)
+    def _beside(self, query: Query, terms: list[str], ready: "Future[Near] | None") -> "_Words":
+        """What can be done while the query is embedded, once that has begun; on one of the threads.
+
+        The space is made ready, then come the keyword leg and its votes.
+        """
+        if ready is not None:
+            time.sleep(HEAD_START_S)
+            try:
+                ready.set_result(self._near_in(self._embedder.space, query.where))
+            except Exception as error:  # noqa: BLE001 - raised where it is asked for
+                ready.set_exception(error)
+        if query.mode == "vector":
+            return NO_WORDS
         leg = self.store.keyword(terms, WINDOW, query.where)
         asked = asked_terms(self.store.analyzer, query.text, terms)
         return _Words(leg, self.vote.votes(leg, asked))
@@ -227,19 +251,22 @@ class HybridSearch:
     def _rank(
         self,
         query: Query,
-        words: "Future[_Words] | None",
+        words: "Future[_Words]",
+        ready: "Future[Near] | None",
         vectors: Vectors | None,
         reasons: list[str],
         trail: Stamps,
     ) -> "_Ranked":
         """The vector leg, and the fusion; on one of the threads.
 
-        Waiting for `words` there is safe: the threads take their work in order, so it has begun.
+        It may wait for what is done `_beside`: the threads take their work in order, so that has begun.
         """
-        near = None if vectors is None else self._near(query, vectors, reasons)
+        near = (
+            None if ready is None or vectors is None else self._near(query, ready, vectors, reasons)
+        )
         if vectors is not None:
             trail.close("vector", self._clock.now())
-        found = NO_WORDS if words is None else words.result()
+        found = words.result()
         trail.close("keyword", self._clock.now())
         leg = found.leg
         self._check(query.where, leg, near)
@@ -249,10 +276,12 @@ class HybridSearch:
         trail.close("fuse", self._clock.now())
         return _Ranked(leg, near, votes, fused)
 
-    def _near(self, query: Query, vectors: Vectors, reasons: list[str]) -> VectorLeg | None:
+    def _near(
+        self, query: Query, ready: "Future[Near]", vectors: Vectors, reasons: list[str]
+    ) -> VectorLeg | None:
         """The vector leg; where the vector is of another space the reason is noted."""
         try:
-            return self._near_in(vectors, WINDOW, query.where)[0]
+            return ready.result()(vectors, WINDOW)[0]
         except SpaceMismatch as error:
             self._without(error, reasons, query)
             return None

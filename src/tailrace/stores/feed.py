@@ -7,12 +7,14 @@ so what any process wrote before is found. Shared by the stores; knows no SQL.
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
-from tailrace.stores.matrix import Candidate, Matrix, RowArray, scan
-from tailrace.stores.port import Filter, FloatArray, Hit, Space, VectorLeg
+from tailrace.stores.batches import check_vectors, mismatch
+from tailrace.stores.matrix import Candidate, Matrix, RowArray, View, scan
+from tailrace.stores.port import Filter, FloatArray, Hit, Near, Space, VectorLeg, Vectors
 
 WASTE_MIN = 4096
 """Vectors added or gone since the last tidying that always do."""
@@ -69,6 +71,27 @@ class Feed(Protocol):
         """How many documents a filter lets through."""
 
 
+class Search(Protocol):
+    """A space that is ready to be searched."""
+
+    def __call__(
+        self, queries: FloatArray, limit: int, *, without: int | None = None
+    ) -> list[VectorLeg]:
+        """The nearest documents for each query; `without` is a row to leave out."""
+
+
+def asked_in(space: Space, search: Search) -> Near:
+    """A search as the port gives it: by vectors of its space only."""
+
+    def near(queries: Vectors, limit: int) -> list[VectorLeg]:
+        check_vectors(queries, len(queries))
+        if queries.space != space:
+            raise mismatch(queries.space, space)
+        return search(queries.rows, limit)
+
+    return near
+
+
 class MatrixLeg:
     """Searches one space."""
 
@@ -105,14 +128,23 @@ class MatrixLeg:
         self._matrix.load(snapshot.rows, snapshot.vectors)
         self._generation = snapshot.generation
 
-    def search(
-        self, queries: FloatArray, limit: int, where: Filter, *, without: int | None = None
-    ) -> list[VectorLeg]:
-        """The nearest documents for each query; `without` is a row to leave out."""
+    def near(self, where: Filter) -> "Search":
+        """All that was written before and fits a filter, ready to be searched."""
         self.refresh()
-        allowed = self._feed.matching(where)
+        return partial(self._search, self._matrix.view, self._feed.matching(where), where)
+
+    def _search(
+        self,
+        view: View,
+        allowed: RowArray | None,
+        where: Filter,
+        queries: FloatArray,
+        limit: int,
+        *,
+        without: int | None = None,
+    ) -> list[VectorLeg]:
         wanted = limit + (without is not None)
-        found, compared, exact = scan(self._matrix.view, queries, wanted, allowed)
+        found, compared, exact = scan(view, queries, wanted, allowed)
         self.comparisons += compared
         found = [[c for c in line if c.row != without] for line in found]
         ids = self._ids({c.row for line in found for c in line})

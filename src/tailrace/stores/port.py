@@ -219,6 +219,13 @@ class VectorLeg:
     """The fingerprint of the space that was searched."""
 
 
+Near = Callable[[Vectors, int], list[VectorLeg]]
+"""The nearest documents, so many at most, by inner product, for each query; several share one scan.
+
+Raises SpaceMismatch where the queries are of another space than the one that was made ready.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Upserted:
     """What an upsert did, by count."""
@@ -287,14 +294,17 @@ class Store(Protocol):
     def keyword(self, terms: Sequence[str], limit: int, where: Filter = ALL) -> KeywordLeg:
         """The best `limit` documents that hold any of the terms (see `analyzer.query_terms`)."""
 
+    def near(self, space: Space, where: Filter = ALL, *, backfilling: bool = False) -> "Near":
+        """A space ready to be searched, with all that was written before; for one search.
+
+        What needs no vector yet is done here: it fits beside the making of one. Raises SpaceMismatch unless
+        the space is the active one; with `backfilling` it may be any that is held.
+        """
+
     def vector(
         self, queries: Vectors, limit: int, where: Filter = ALL, *, backfilling: bool = False
     ) -> list[VectorLeg]:
-        """The nearest `limit` documents, by inner product, for each query; several share one scan.
-
-        Raises SpaceMismatch unless the queries are of the active space; `backfilling` lets them be of
-        any space held, which is then the one searched.
-        """
+        """`near` the space of the queries, and asked at once."""
 
     def similar(self, id: str, limit: int, where: Filter = ALL) -> VectorLeg:  # noqa: A002
         """The nearest to a document, itself left out; UnknownDocument where it is not, or has no vector."""

@@ -10,7 +10,7 @@ from typing import Protocol
 from tailrace.stores.batches import check_found, check_vectors, last_of_each, mismatch
 from tailrace.stores.documents import from_body
 from tailrace.stores.errors import UnknownDocument, UnknownSpace
-from tailrace.stores.feed import MatrixLeg
+from tailrace.stores.feed import MatrixLeg, Search, asked_in
 from tailrace.stores.port import (
     ALL,
     Analyzer,
@@ -20,6 +20,7 @@ from tailrace.stores.port import (
     FloatArray,
     Indexed,
     KeywordLeg,
+    Near,
     Space,
     StoredSpace,
     StoreStats,
@@ -53,9 +54,7 @@ from tailrace.stores.postgres_vectors import (
 class _Leg(Protocol):
     comparisons: int
 
-    def search(
-        self, queries: FloatArray, limit: int, where: Filter, *, without: int | None = None
-    ) -> list[VectorLeg]: ...
+    def near(self, where: Filter) -> Search: ...
 
     def vector(self, row: int) -> FloatArray | None: ...
 
@@ -186,12 +185,15 @@ class PostgresStore:
         """See the port."""
         return self._terms.search(terms, limit, where)
 
+    def near(self, space: Space, where: Filter = ALL, *, backfilling: bool = False) -> Near:
+        """See the port."""
+        return asked_in(space, self._leg(space, backfilling=backfilling).near(where))
+
     def vector(
         self, queries: Vectors, limit: int, where: Filter = ALL, *, backfilling: bool = False
     ) -> list[VectorLeg]:
         """See the port."""
-        check_vectors(queries, len(queries))
-        return self._leg(queries.space, backfilling=backfilling).search(queries.rows, limit, where)
+        return self.near(queries.space, where, backfilling=backfilling)(queries, limit)
 
     def similar(self, id: str, limit: int, where: Filter = ALL) -> VectorLeg:  # noqa: A002
         """See the port."""
@@ -205,7 +207,7 @@ class PostgresStore:
         vector = leg.vector(row) if leg else None
         if leg is None or vector is None:
             raise UnknownDocument(f"{id!r} has no vector yet")
-        return leg.search(vector[None, :], limit, where, without=row)[0]
+        return leg.near(where)(vector[None, :], limit, without=row)[0]
 
     # -- spaces ---------------------------------------------------------------------------------
 

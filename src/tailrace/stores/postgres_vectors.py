@@ -6,11 +6,12 @@ Without it the table feeds the matrix of this process.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from psycopg import Connection
 
-from tailrace.stores.feed import Change, Snapshot, ranked
+from tailrace.stores.feed import Change, Search, Snapshot, ranked
 from tailrace.stores.filters import POSTGRES, condition
 from tailrace.stores.matrix import RowArray
 from tailrace.stores.port import ALL, Filter, FloatArray, Space, VectorLeg
@@ -157,10 +158,13 @@ class ServerLeg:
             found = connection.execute(query, (row,)).fetchone() if number else None
         return np.asarray(found[0], np.float32) if found else None
 
-    def search(
-        self, queries: FloatArray, limit: int, where: Filter, *, without: int | None = None
+    def near(self, where: Filter) -> Search:
+        """What fits a filter, ready to be searched; the server reads the tables when it is."""
+        return partial(self._search, where)
+
+    def _search(
+        self, where: Filter, queries: FloatArray, limit: int, *, without: int | None = None
     ) -> list[VectorLeg]:
-        """The nearest documents for each query; `without` is a row to leave out."""
         with self._database.reading() as connection:
             number = space_number(connection, self._space)
             if number is None:

@@ -12,7 +12,7 @@ from sqlite3 import Connection
 from tailrace.stores.batches import check_found, check_vectors, last_of_each, mismatch
 from tailrace.stores.documents import author_key, from_body, to_body
 from tailrace.stores.errors import UnknownDocument, UnknownSpace
-from tailrace.stores.feed import MatrixLeg
+from tailrace.stores.feed import MatrixLeg, asked_in
 from tailrace.stores.port import (
     ALL,
     Analyzer,
@@ -21,6 +21,7 @@ from tailrace.stores.port import (
     Filter,
     Indexed,
     KeywordLeg,
+    Near,
     Space,
     StoredSpace,
     StoreStats,
@@ -153,12 +154,15 @@ class SqliteStore:
         """See the port."""
         return self._terms.search(terms, limit, where)
 
+    def near(self, space: Space, where: Filter = ALL, *, backfilling: bool = False) -> Near:
+        """See the port."""
+        return asked_in(space, self._leg(space, backfilling=backfilling).near(where))
+
     def vector(
         self, queries: Vectors, limit: int, where: Filter = ALL, *, backfilling: bool = False
     ) -> list[VectorLeg]:
         """See the port."""
-        check_vectors(queries, len(queries))
-        return self._leg(queries.space, backfilling=backfilling).search(queries.rows, limit, where)
+        return self.near(queries.space, where, backfilling=backfilling)(queries, limit)
 
     def similar(self, id: str, limit: int, where: Filter = ALL) -> VectorLeg:  # noqa: A002
         """See the port."""
@@ -171,7 +175,7 @@ class SqliteStore:
         vector = leg.vector(found[0]) if leg else None
         if leg is None or vector is None:
             raise UnknownDocument(f"{id!r} has no vector yet")
-        return leg.search(vector[None, :], limit, where, without=found[0])[0]
+        return leg.near(where)(vector[None, :], limit, without=found[0])[0]
 
     # -- spaces ---------------------------------------------------------------------------------
 
