@@ -104,12 +104,12 @@ async def beside_the_embedding(shop: Connection, api: Connection) -> Figure:
     return Figure("search / embedding, one caller", "<= 1.3", text, seen <= 1.3, numbers)
 
 
-async def stair(url: str, callers: int) -> dict[str, Any]:
-    """One step of the staircase."""
+async def stair(url: str, callers: int, turn: int) -> dict[str, Any]:
+    """One step of the staircase; each turn asks what none before it has asked."""
     ends, took, counts = time.monotonic() + STAIR_S, [], {"ok": 0, "refused": 0, "degraded": 0}
 
     async def caller(number: int) -> None:
-        connection, source = await Connection.open(url), queries(100 * callers + number)
+        connection, source = await Connection.open(url), queries(1_000_000 + 10_000 * turn + 100 * callers + number)
         while time.monotonic() < ends:
             began = time.perf_counter()
             body = json.dumps({"q": next(source)}).encode()
@@ -137,7 +137,7 @@ async def staircase(url: str) -> Figure:
     walked = []
     for turn in range(ROUNDS):
         print(f"staircase, {turn + 1} of {ROUNDS} ...", flush=True)
-        walked.append([await stair(url, callers) for callers in STAIRS])
+        walked.append([await stair(url, callers, turn) for callers in STAIRS])
     steps = [_middle(together) for together in zip(*walked, strict=True)]
     best, worst = 0.0, 1.0
     for step in steps:
