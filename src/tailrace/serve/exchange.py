@@ -31,6 +31,13 @@ CALLER_LEFT = 499
 """Counted, never seen: nobody is there to read it."""
 
 
+SENDING_S, SENDING_SHARE = 0.01, 0.05
+"""How long before a caller's deadline the work ends: an answer takes time to be written and sent.
+
+So much, or this share of what the caller gave, whichever is less.
+"""
+
+
 class CallerLeft(Exception):
     """The caller hung up before the answer was ready."""
 
@@ -79,7 +86,7 @@ class Exchange(Journey):
         self.account = request.scope[ACCOUNT]
 
     def deadline(self) -> float:
-        """The moment after which the answer is useless, by X-Deadline-Ms; `inf` without it.
+        """The last moment for an answer that is to arrive by X-Deadline-Ms; `inf` without it.
 
         Raises:
             InputError: it is not a positive number.
@@ -94,7 +101,8 @@ class Exchange(Journey):
             allowed_ms = -1.0
         if not 0 < allowed_ms < inf:
             raise InputError(f"{X_DEADLINE_MS} must be a positive number of milliseconds.")
-        return self.stamps.start + allowed_ms / 1000
+        allowed_s = allowed_ms / 1000
+        return self.stamps.start + allowed_s - min(SENDING_S, SENDING_SHARE * allowed_s)
 
     async def unless_left(self, work: Awaitable[T]) -> T:
         """What comes of `work`; if the caller hangs up first, cancel it.
