@@ -157,10 +157,8 @@ async def stair(url: str, callers: int, turn: int) -> dict[str, Any]:
     ends, took, counts = time.monotonic() + STAIR_S, [], {"ok": 0, "refused": 0, "degraded": 0}
 
     async def caller(number: int) -> None:
-        connection, source = (
-            await Connection.open(url),
-            queries(1_000_000 + 10_000 * turn + 100 * callers + number),
-        )
+        connection = await Connection.open(url)
+        source = queries(1_000_000 + 10_000 * turn + 100 * callers + number)
         while time.monotonic() < ends:
             began = time.perf_counter()
             body = json.dumps({"q": next(source)}).encode()
@@ -301,14 +299,14 @@ async def main() -> None:
     """All figures."""
     machine = fingerprint()
     with tempfile.TemporaryDirectory() as folder:
+        print(f"{MANY} books into a store ...", flush=True)
+        fill(Path(folder) / "large.db")
         books, url = start(["books", "serve"], TAILRACE__STORE__PATH=f"{folder}/books.db")
         alone, apart = start(
             ["books", "serve"],
             TAILRACE__STORE__PATH=f"{folder}/apart.db",
             TAILRACE__MODEL__RUNS__ISOLATION="process",
         )
-        print(f"{MANY} books into a store ...", flush=True)
-        fill(Path(folder) / "large.db")
         large, among = start(["books", "serve"], TAILRACE__STORE__PATH=f"{folder}/large.db")
         model, embeddings = start(["api"])
         try:

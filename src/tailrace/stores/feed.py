@@ -128,7 +128,7 @@ class MatrixLeg:
         self._matrix.load(snapshot.rows, snapshot.vectors)
         self._generation = snapshot.generation
 
-    def near(self, where: Filter) -> "Search":
+    def near(self, where: Filter) -> Search:
         """All that was written before and fits a filter, ready to be searched."""
         self.refresh()
         return partial(self._search, self._matrix.view, self._feed.matching(where), where)

@@ -294,7 +294,7 @@ class Store(Protocol):
     def keyword(self, terms: Sequence[str], limit: int, where: Filter = ALL) -> KeywordLeg:
         """The best `limit` documents that hold any of the terms (see `analyzer.query_terms`)."""
 
-    def near(self, space: Space, where: Filter = ALL, *, backfilling: bool = False) -> "Near":
+    def near(self, space: Space, where: Filter = ALL, *, backfilling: bool = False) -> Near:
         """A space ready to be searched, with all that was written before; for one search.
 
         What needs no vector yet is done here: it fits beside the making of one. Raises SpaceMismatch unless
