@@ -77,7 +77,10 @@ class ScriptedUpstream:
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+        with (
+            contextlib.closing(writer),  # also where the upstream ends before its callers leave
+            contextlib.suppress(ConnectionError, asyncio.IncompleteReadError),
+        ):
             while True:
                 asked = await _request(reader)
                 self.asked.append(asked)
@@ -100,7 +103,6 @@ class ScriptedUpstream:
                     self.inside -= 1
                     leaving.cancel()
                     await asyncio.wait({leaving, doing})
-        writer.close()
 
     def _default(self, asked: Asked) -> Step:
         if asked.body.get("stream"):

@@ -3,9 +3,11 @@
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
 
+import httpx
 import numpy as np
 import pytest
 
@@ -53,6 +55,14 @@ def test_everything_goes_in_batches_and_comes_back_in_order_and_of_unit_length()
     assert made.rows.shape == (len(DOCUMENTS), 4)
     assert np.allclose(np.linalg.norm(made.rows, axis=1), 1.0, atol=1e-6)
     assert len(np.unique(made.rows, axis=0)) == len(DOCUMENTS)
+
+
+def test_an_upstream_that_ends_hangs_up_on_whoever_is_still_there():
+    with upstream() as far:
+        caller = socket.create_connection(httpx.URL(far.url).netloc.decode().split(":"), 5.0)
+        far.until(lambda: far.connections == 1)
+    with caller:
+        assert caller.recv(1) == b""
 
 
 def test_a_pause_that_is_asked_for_is_kept_and_a_failure_is_tried_again_later_each_time():
