@@ -28,7 +28,7 @@ from tailrace.stores.postgres import PostgresStore
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from databases import Postgres, wheel_bin
 
-BUILD_S = 165
+BUILD_S = 600
 """The longest that an index may take."""
 MEMORY = "1GB"
 """For the build: the graph of 200,000 rows must fit, or it takes several times as long."""
