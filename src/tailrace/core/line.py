@@ -11,6 +11,7 @@ Virtual time is counted in cost. Knows nothing of batches, slots or clocks.
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
+from itertools import islice
 
 from tailrace.core.seats import Seat
 from tailrace.core.work import Work
@@ -26,7 +27,8 @@ class Line:
 
     def __init__(self) -> None:
         self._order: list[tuple[Tag, Seat]] = []
-        self._tags: dict[Seat, tuple[Tag, float]] = {}
+        self._tags: dict[Work, tuple[Tag, float]] = {}
+        self._cost = 0.0
         self._owed: dict[str, float] = {}
         self._virtual = 0.0
         self._number = 0
@@ -38,7 +40,7 @@ class Line:
         return (seat for _, seat in self._order)
 
     def __contains__(self, seat: object) -> bool:
-        return seat in self._tags
+        return isinstance(seat, Seat) and seat.work in self._tags
 
     @property
     def head(self) -> Seat:
@@ -51,28 +53,45 @@ class Line:
         self._number += 1
         tag = (start + seat.work.yields, self._number)
         self._owed[seat.work.caller] = start + seat.work.cost
-        self._tags[seat] = (tag, start)
-        insort(self._order, (tag, seat), key=lambda entry: entry[0])
+        self._tags[seat.work] = (tag, start)
+        insort(self._order, (tag, seat))  # tags are unique: seats are never compared
+        self._cost += seat.work.cost
         if len(self._owed) > CALLERS_REMEMBERED:
             self._forget()
 
     def leave(self, seat: Seat) -> None:
         """Give the place up."""
-        tag, _ = self._tags.pop(seat)
-        del self._order[bisect_left(self._order, tag, key=lambda entry: entry[0])]
+        place = self._place(seat.work)
+        del self._tags[seat.work]
+        del self._order[place]
+        self._cost = self._cost - seat.work.cost if self._order else 0.0
 
     def board(self, seat: Seat) -> None:
         """Leave the line because it is one's turn: virtual time moves on."""
-        self._virtual = max(self._virtual, self._tags[seat][1])
+        self._virtual = max(self._virtual, self._tags[seat.work][1])
         self.leave(seat)
 
     def ahead_of(self, work: Work) -> Iterator[Seat]:
         """Those who are served before `work`, which is in the line or would join now."""
-        tag = (self._start(work) + work.yields, self._number + 1)
-        for theirs, seat in self._order:
-            if theirs > tag or seat.work is work:
-                return
-            yield seat
+        return (seat for _, seat in islice(self._order, self._place(work)))
+
+    def ahead(self, work: Work | None = None) -> tuple[int, float]:
+        """How many are served before `work` and what they cost together; by default all.
+
+        Asked at every refusal, so it walks over no more than the shorter end of the line.
+        """
+        if work is None:
+            return len(self._order), self._cost
+        place = self._place(work)
+        if 2 * place < len(self._order):
+            return place, _cost(self._order[:place])
+        return place, self._cost - _cost(self._order[place:])
+
+    def _place(self, work: Work) -> int:
+        """Where `work` is in the line, or would be if it joined now."""
+        known = self._tags.get(work)
+        tag = known[0] if known else (self._start(work) + work.yields, self._number + 1)
+        return bisect_left(self._order, (tag,))
 
     def _start(self, work: Work) -> float:
         return max(self._virtual, self._owed.get(work.caller, 0.0))
@@ -80,3 +99,7 @@ class Line:
     def _forget(self) -> None:
         behind = {who: owed for who, owed in self._owed.items() if owed > self._virtual}
         self._owed = dict(list(behind.items())[-CALLERS_REMEMBERED // 2 :])
+
+
+def _cost(entries: list[tuple[Tag, Seat]]) -> float:
+    return sum(seat.work.cost for _, seat in entries)

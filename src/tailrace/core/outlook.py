@@ -49,13 +49,14 @@ class Outlook:
 
         A long line is taken as full runs of its average work: exact enough, and no slower than short.
         """
+        planned_max = PLANNED_PADDED_MAX if self.rule.padded else PLANNED_MAX
+        count, cost = self.line.ahead(before)
+        if count > planned_max and self.line.head.work.batch_key is not None:
+            usual = cost / count
+            items = self.rule.usual_items(usual)
+            return [self.service.seconds(usual * items)] * ceil(count / items)
         ahead = self.line if before is None else self.line.ahead_of(before)
         works = [seat.work for seat in ahead]
-        planned_max = PLANNED_PADDED_MAX if self.rule.padded else PLANNED_MAX
-        if len(works) > planned_max and works[0].batch_key is not None:
-            usual = sum(work.cost for work in works) / len(works)
-            items = self.rule.usual_items(usual)
-            return [self.service.seconds(usual * items)] * ceil(len(works) / items)
         return [self.service.seconds(self.rule.cost(run)) for run in self.rule.runs(works)]
 
     def view(self, work: Work | None = None) -> LaneView:
