@@ -151,6 +151,7 @@ class Load:
         self.plan = plan
         self.idle: list[Wire] = []
         self.seen: list[Seen] = []
+        self.replies: list[tuple[Seen, bytes, bytes]] = []
         parts = urlsplit(plan.url)
         self.place = parts.hostname, parts.port
         headers = {"host": parts.netloc, "content-type": "application/json", **plan.headers}
@@ -204,15 +205,21 @@ class Load:
         sent, took, (status, head, body) = await self.once(message)
         seen = Seen(sent - self.began, took, status)
         self.seen.append(seen)
-        if self.plan.timing and (found := TIMING.search(head)):
-            seen.timing = found.group(1).decode()
-        if status >= 400 and (found := CODE.search(body)):
-            seen.code = found.group(1).decode()
-        if status >= 400 and (found := BACK.search(head)):
-            seen.back_ms = int(found.group(1))
-            if self.plan.obey:
-                await asyncio.sleep(seen.back_ms / 1000)
-                seen.returned = (await self.once(message))[2][0]
+        if status >= 400 or self.plan.timing:
+            self.replies.append((seen, head, body))
+        if self.plan.obey and status >= 400 and (found := BACK.search(head)):
+            await asyncio.sleep(int(found.group(1)) / 1000)
+            seen.returned = (await self.once(message))[2][0]
+
+    def read(self) -> None:
+        """What the replies said, once the load is over: while it lasts that would cost the server."""
+        for seen, head, body in self.replies:
+            if self.plan.timing and (found := TIMING.search(head)):
+                seen.timing = found.group(1).decode()
+            if seen.status >= 400 and (found := CODE.search(body)):
+                seen.code = found.group(1).decode()
+            if seen.status >= 400 and (found := BACK.search(head)):
+                seen.back_ms = int(found.group(1))
 
     async def open_loop(self) -> None:
         """Arrivals by the clock, whatever comes back."""
@@ -249,6 +256,7 @@ class Load:
         await (self.open_loop() if self.plan.rate else self.closed_loop())
         took = time.monotonic() - self.began
         own_s = sum(os.times()[:2])
+        self.read()
         rows = [[getattr(seen, name) for name in Seen.__slots__] for seen in self.seen]
         return {"took": took, "cpu_s": own_s, "seen": rows}
 

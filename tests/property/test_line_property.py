@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pytest import approx
 
 from tailrace.core.lane import Lane
 from tailrace.core.line import Line
@@ -53,13 +53,17 @@ def test_places_are_total_and_nobody_is_overtaken_by_a_later_piece_of_its_own(
             line.leave(inside.pop(step % len(inside)))
         order = list(line)
         assert len(line) == len(inside) == len(order)
-        assert line.ahead() == approx((len(order), sum(seat.work.cost for seat in order)), abs=1e-9)
+        assert line.ahead() == pytest.approx(
+            (len(order), sum(seat.work.cost for seat in order)), abs=1e-9
+        )
         assert {id(seat) for seat in order} == {id(seat) for seat in inside}
         for place, seat in enumerate(order):
             assert len(list(line.ahead_of(seat.work))) == place
             count, cost = line.ahead(seat.work)
             assert count == place
-            assert cost == approx(sum(before.work.cost for before in order[:place]), abs=1e-9)
+            assert cost == pytest.approx(
+                sum(before.work.cost for before in order[:place]), abs=1e-9
+            )
             assert seat in line
         for caller in ("ann", "bob", "eve"):
             for yields in (0.0, 20.0):

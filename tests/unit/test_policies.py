@@ -256,4 +256,5 @@ def test_what_is_foreseen_to_be_late_is_refused_as_at_the_door_and_nothing_is_co
         both.foresee(work(deadline=105.0), view(service_s=1.5))
     with pytest.raises(Infeasible):
         both.foresee(work(deadline=100.5), view(service_s=1.5))
+    both.foresee(work(deadline=100.5), view(service_s=1.5), doubt_s=1.1)
     both.admit(work(deadline=105.0), view(service_s=1.5))

@@ -49,8 +49,8 @@ class Policy(Protocol):
 class Foreseeing(Protocol):
     """A policy that can tell from an estimate of the work what it will say, and counts nothing by it."""
 
-    def foresee(self, work: Work, view: LaneView) -> None:
-        """Raise what `admit` would; `work` and `view` are no more than estimates."""
+    def foresee(self, work: Work, view: LaneView, doubt_s: float) -> None:
+        """Raise what `admit` would even if the work were ready `doubt_s` sooner; all are estimates."""
 
 
 class AllOf:
@@ -64,10 +64,10 @@ class AllOf:
         self.policies = tuple(policies)
         self._foreseeing = [policy for policy in policies if isinstance(policy, Foreseeing)]
 
-    def foresee(self, work: Work, view: LaneView) -> None:
+    def foresee(self, work: Work, view: LaneView, doubt_s: float = 0.0) -> None:
         """Raise what some policy is going to say, before it is known what exactly the work costs."""
         for policy in self._foreseeing:
-            policy.foresee(work, view)
+            policy.foresee(work, view, doubt_s)
 
     def admit(self, work: Work, view: LaneView) -> float:
         """The earliest latest start, or the refusal with the longest pause."""

@@ -22,12 +22,19 @@ class DeadlineFeasible:
 
     def admit(self, work: Work, view: LaneView) -> float:
         """The latest start that still leaves time for the run; raises Infeasible."""
+        return self._latest_start(work, view, 0.0)
+
+    def foresee(self, work: Work, view: LaneView, doubt_s: float) -> None:
+        """The same by an estimate: late is late, whatever the work costs to the token."""
+        self._latest_start(work, view, doubt_s)
+
+    def _latest_start(self, work: Work, view: LaneView, doubt_s: float) -> float:
         if isinf(work.deadline):
             return inf
         service_s = view.service_s * self.slack
         ready_in_s = view.start_in_s * self.slack + service_s
         allowed_s = work.deadline - view.now
-        if ready_in_s > allowed_s:
+        if ready_in_s - doubt_s > allowed_s:
             alone = "" if service_s <= allowed_s else " Even with nobody ahead it would be late."
             # One who can never be in time has no reason to hurry back.
             back_s = ready_in_s - allowed_s if service_s <= allowed_s else ready_in_s + HOPELESS_S
@@ -39,10 +46,6 @@ class DeadlineFeasible:
             refusal.hopeless = bool(alone)
             raise refusal
         return work.deadline - service_s
-
-    def foresee(self, work: Work, view: LaneView) -> None:
-        """The same by an estimate: late is late, whatever the work costs to the token."""
-        self.admit(work, view)
 
     def observe(self, settled: Settled) -> None:
         """Nothing to learn: the lane's estimate is the memory."""

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from tailrace.core.errors import InputError
+from tailrace.serve.arrival import Receive
+from tailrace.serve.connection import WHOLE
 from tailrace.serve.problems import BodyTimeout, InvalidJson, TooLarge, WrongContentType
 
 BODY_S_MAX = 10.0
@@ -38,17 +40,28 @@ async def read_bytes(request: Request, bytes_max: int) -> bytes:
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and (len(declared) > 18 or int(declared) > bytes_max):
         raise error
-    pieces: list[bytes] = []
-    size = 0
+    if WHOLE in request.scope:  # the usual case: there is nothing to wait for
+        return await _pieces(request.receive, bytes_max, error)
     try:
         async with asyncio.timeout(BODY_S_MAX):
-            async for piece in request.stream():
-                size += len(piece)
-                if size > bytes_max:
-                    raise error
-                pieces.append(piece)
+            return await _pieces(request.receive, bytes_max, error)
     except TimeoutError:
         raise BodyTimeout(f"The body did not come within {BODY_S_MAX:g} s.") from None
+
+
+async def _pieces(receive: Receive, bytes_max: int, error: TooLarge) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        pieces.append(message.get("body", b""))
+        size += len(pieces[-1])
+        if size > bytes_max:
+            raise error
+        more = message.get("more_body", False)
     return b"".join(pieces)
 
 

@@ -16,6 +16,8 @@ from tailrace.wire.problem import MEDIA_TYPE, problem
 
 CALLER = "tailrace.caller"
 """Where a request's scope holds its `Presence`; other servers than ours have none."""
+WHOLE = "tailrace.whole"
+"""In a request's scope once all of its body is here."""
 HEAD = b"HTTP/1.1 "
 
 
@@ -91,6 +93,11 @@ class Connection(HttpToolsProtocol):
         """A request begins: it may ask whether its caller is there."""
         super().on_headers_complete()
         self.scope[CALLER] = self._presence  # type: ignore[literal-required]
+
+    def on_message_complete(self) -> None:
+        """All of the body is here."""
+        super().on_message_complete()
+        self.scope[WHOLE] = True  # type: ignore[literal-required]
 
     def send_400_response(self, msg: str) -> None:
         """Answer bytes that no application can be asked about, and hang up."""

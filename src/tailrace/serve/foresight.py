@@ -9,8 +9,8 @@ TEXTS_SEEN_MAX = 20_000
 """Texts that are known to have been here; of others the answer cannot be known already."""
 NEWEST = 0.05
 """The share of the newest text in the tokens that a character makes."""
-LEAST = 0.8
-"""Of the tokens expected so many are counted on: who might be in time is not refused unread."""
+DOUBT = 0.2
+"""The share of the expected time on the model that may be spared: who might be in time is not refused unread."""  # noqa: E501
 
 
 class Foresight:
@@ -38,7 +38,3 @@ class Foresight:
     def tokens(self, characters: int) -> float:
         """How many tokens so many characters make; 0 before anything was read."""
         return self._per_character * characters
-
-    def tokens_least(self, characters: int) -> float:
-        """The same, as far as it can be counted on."""
-        return LEAST * self.tokens(characters)

@@ -26,7 +26,7 @@ from tailrace.models.threads import InferenceThreads
 from tailrace.models.tokens import Tokens
 from tailrace.serve.doors import Door
 from tailrace.serve.exchange import Journey
-from tailrace.serve.foresight import Foresight
+from tailrace.serve.foresight import DOUBT, Foresight
 from tailrace.wire.tracing import BATCH_SIZE, INPUT_TOKENS
 
 POOLED = "pooled"
@@ -226,27 +226,15 @@ class ServedModel:
         self._tell(exchange)
         if terms.deadline == inf or self.foresight.seen(texts):
             return
-        try:
-            least = self.foresight.tokens_least(characters)
-            whole = self._expected(exchange, texts, least, terms)
-            self.door.admission.foresee(whole, self.lane.view(whole))
-        except TailraceError:
-            # Late at the least. When to come back goes by what is likely.
-            whole = self._expected(exchange, texts, self.foresight.tokens(characters), terms)
-            view = self.lane.view(whole)
-            try:
-                self.door.admission.foresee(whole, view)
-            except TailraceError as refusal:
-                self._refused(exchange, refusal, view)
-                raise
-
-    def _expected(
-        self, exchange: Journey, texts: Sequence[Hashable], tokens: float, terms: Terms
-    ) -> Work:
-        """Texts that were not read yet, as one piece of work."""
+        tokens = self.foresight.tokens(characters)
         whole = self._work(Stamps(exchange.clock.now()), tokens, terms)
         whole.items = len(texts)
-        return whole
+        view = self.lane.view(whole)
+        try:
+            self.door.admission.foresee(whole, view, DOUBT * view.service_s)
+        except TailraceError as refusal:
+            self._refused(exchange, refusal, view)
+            raise
 
     def _refused(self, exchange: Journey, refusal: TailraceError, view: LaneView) -> None:
         """A refusal is told when to come back, and counted."""
