@@ -12,7 +12,7 @@ import random
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -114,13 +114,18 @@ class Wire(asyncio.Protocol):
     """One kept connection; one request at a time."""
 
     def __init__(self) -> None:
-        self.answer: asyncio.Future[Reply] | None = None
+        self._tell: Callable[[Reply], None] | None = None
         self.closed = False
         self._got = bytearray()
 
     def connection_made(self, transport: Any) -> None:
         """Ready."""
         self.transport = transport
+
+    def ask(self, message: bytes, tell: Callable[[Reply], None]) -> None:
+        """Send a request; `tell` is called with what comes back."""
+        self._tell = tell
+        self.transport.write(message)
 
     def data_received(self, data: bytes) -> None:
         """Collect until the answer is whole."""
@@ -134,14 +139,17 @@ class Wire(asyncio.Protocol):
             return
         body = bytes(self._got[end + 4 : end + 2000])
         self._got.clear()
-        if self.answer is not None and not self.answer.done():
-            self.answer.set_result((int(head[9:12]), head, body))
+        self._told((int(head[9:12]), head, body))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The server closed."""
         self.closed = True
-        if self.answer is not None and not self.answer.done():
-            self.answer.set_result((0, b"", str(exc).encode()))
+        self._told((0, b"", str(exc).encode()))
+
+    def _told(self, reply: Reply) -> None:
+        if self._tell is not None:
+            tell, self._tell = self._tell, None
+            tell(reply)
 
 
 class Load:
@@ -161,6 +169,7 @@ class Load:
         self.chance = random.Random(plan.items * 1000 + plan.words[1])
         self.bodies = [self.body() for _ in range(plan.prepared)]
         self.next = 0
+        self.out = 0
 
     def body(self) -> bytes:
         """A body with signs in it, which numbers replace to make every text new."""
@@ -181,35 +190,47 @@ class Load:
         body = self.bodies[self.next % len(self.bodies)].replace(b"#%d" % SIGN, b"#%d" % self.next)
         return b"%scontent-length: %d\r\n\r\n%s" % (self.head, len(body), body)
 
-    async def once(self, message: bytes) -> tuple[float, float, Reply]:
-        """One request on an idle connection, or on a new one."""
+    async def wire(self) -> Wire:
+        """An idle connection, or a new one."""
+        if (idle := self.idle_wire()) is not None:
+            return idle
+        return (await asyncio.get_running_loop().create_connection(Wire, *self.place))[1]
+
+    def idle_wire(self) -> Wire | None:
+        """An idle connection, if there is one."""
         while self.idle and self.idle[-1].closed:
             self.idle.pop()
-        if self.idle:
-            wire = self.idle.pop()
-        else:
-            loop = asyncio.get_running_loop()
-            _, wire = await loop.create_connection(Wire, *self.place)
-        wire.answer = asyncio.get_running_loop().create_future()
+        return self.idle.pop() if self.idle else None
+
+    def ask(self, wire: Wire, message: bytes, then: Callable[[Seen, bytes], None]) -> None:
+        """One request; no task and no future, for those cost more than all the rest of it."""
         sent = time.monotonic()
-        wire.transport.write(message)
-        reply = await wire.answer
-        took = time.monotonic() - sent
-        if not wire.closed:
-            self.idle.append(wire)
-        return sent, took, reply
+
+        def came(reply: Reply) -> None:
+            status, head, body = reply
+            seen = Seen(sent - self.began, time.monotonic() - sent, status)
+            if status >= 400 or self.plan.timing:
+                self.replies.append((seen, head, body))
+            if not wire.closed:
+                self.idle.append(wire)
+            then(seen, head)
+
+        wire.ask(message, came)
+
+    async def once(self, message: bytes) -> tuple[Seen, bytes]:
+        """One request: what was seen, and the head of the answer."""
+        answer: asyncio.Future[tuple[Seen, bytes]] = asyncio.get_running_loop().create_future()
+        self.ask(await self.wire(), message, lambda *came: answer.set_result(came))
+        return await answer
 
     async def request(self) -> None:
         """One request, and one return where the plan obeys."""
         message = self.message()
-        sent, took, (status, head, body) = await self.once(message)
-        seen = Seen(sent - self.began, took, status)
+        seen, head = await self.once(message)
         self.seen.append(seen)
-        if status >= 400 or self.plan.timing:
-            self.replies.append((seen, head, body))
-        if self.plan.obey and status >= 400 and (found := BACK.search(head)):
+        if self.plan.obey and seen.status >= 400 and (found := BACK.search(head)):
             await asyncio.sleep(int(found.group(1)) / 1000)
-            seen.returned = (await self.once(message))[2][0]
+            seen.returned = (await self.once(message))[0].status
 
     def read(self) -> None:
         """What the replies said, once the load is over: while it lasts that would cost the server."""
@@ -229,11 +250,23 @@ class Load:
             at += random.expovariate(self.plan.rate)
             if (pause := at - time.monotonic()) > 0:
                 await asyncio.sleep(pause)
+            if not self.plan.obey and (wire := self.idle_wire()) is not None:
+                self.out += 1
+                self.ask(wire, self.message(), self.settle)
+                continue
             task = asyncio.create_task(self.request())
             inside.add(task)
             task.add_done_callback(inside.discard)
         if inside:
             await asyncio.wait(inside, timeout=60)
+        last = time.monotonic() + 60
+        while self.out and time.monotonic() < last:
+            await asyncio.sleep(0.01)
+
+    def settle(self, seen: Seen, _: bytes) -> None:
+        """An answer that no task waited for."""
+        self.out -= 1
+        self.seen.append(seen)
 
     async def closed_loop(self) -> None:
         """So many clients, one request after another each."""
