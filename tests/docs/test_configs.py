@@ -3,7 +3,8 @@
 import tomllib
 
 import pytest
-from documents import ROOT, reference
+from documents import ROOT
+from reference_settings import fields
 
 from tailrace.apps.api.server import ApiServer
 from tailrace.apps.api.settings import ApiSettings
@@ -48,7 +49,7 @@ def test_the_long_one_equals_the_defaults(kind, name):
 def test_the_long_one_spells_out_every_setting_of_a_model():
     text = (ROOT / "configs" / "api.toml").read_text(encoding="utf-8")
     for offer in tomllib.loads(text)["models"]:
-        for path, field in reference.fields(ModelOffer):
+        for path, field in fields(ModelOffer):
             tables, name = path.split(".")[:-1], path.split(".")[-1]
             table = offer[tables[0]] if tables else offer
             mentioned = f"\n# {name} = " in text if field.get_default() is None else name in table
@@ -59,7 +60,7 @@ def test_the_long_one_spells_out_every_setting_of_a_model():
 def test_the_long_one_spells_out_every_setting(kind, name):
     text = (ROOT / "configs" / name).read_text(encoding="utf-8")
     tree = tomllib.loads(text)
-    for path, field in reference.fields(kind):
+    for path, field in fields(kind):
         *tables, name = path.split(".")
         table = tree
         for step in tables:

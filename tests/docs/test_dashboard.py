@@ -8,7 +8,8 @@ import subprocess
 
 import pytest
 import yaml
-from documents import ROOT, reference
+from documents import ROOT
+from reference_http import label_values, metric_families
 
 DASHBOARD = ROOT / "deploy" / "grafana" / "review.json"
 PROMETHEUS = ROOT / "deploy" / "prometheus"
@@ -28,8 +29,8 @@ LATER = {"outcome": {"model-died", "model-restarting"}}
 def exported() -> dict[str, dict[str, set[str]]]:
     """Series by name, each with its labels and the values known from the start."""
     series = {"up": {}}
-    for family in reference.metric_families():
-        labels = {k: set(v) for k, v in reference.label_values(family).items()}
+    for family in metric_families():
+        labels = {k: set(v) for k, v in label_values(family).items()}
         for suffix in SUFFIXES[family.type]:
             bounds = {"le": {s.labels["le"] for s in family.samples if "le" in s.labels}}
             series[family.name + suffix] = labels | (bounds if suffix == "_bucket" else {})

@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 import pytest
 import typer
-from documents import PAGES, READMES, ROOT, code_blocks, named, reference
+from documents import PAGES, READMES, ROOT, code_blocks, named
+from reference_http import openapi
 
 from tailrace.apps.api.settings import ApiSettings
 from tailrace.apps.books.settings import BooksSettings
@@ -99,8 +100,7 @@ API = "http://127.0.0.1:8080"
 def paths() -> dict[str, re.Pattern[str]]:
     """The paths of the OpenAPI document, as patterns."""
     return {
-        path: re.compile(re.sub(r"\{\w+\}", "[^/]+", path) + "$")
-        for path in reference.openapi()["paths"]
+        path: re.compile(re.sub(r"\{\w+\}", "[^/]+", path) + "$") for path in openapi()["paths"]
     }
 
 
@@ -117,7 +117,7 @@ def test_every_path_exists(page):
 
 def test_curl_examples_fit_their_entry():
     """A curl with a body is a POST, and its body is the JSON that the entry takes."""
-    document = reference.openapi()["paths"]
+    document = openapi()["paths"]
     for readme in READMES:
         curls = [line for line in shell_lines(readme) if line.startswith("curl")]
         curls = [line for line in curls if API not in line]  # those are run, by test_migrate

@@ -3,8 +3,11 @@
 import ast
 
 import pytest
-from documents import ROOT, reference
+from documents import ROOT
 from pydantic import BaseModel
+from reference import REFERENCE, pages
+from reference_bounds import BOUNDING_CONSTANTS, BOUNDING_SETTINGS
+from reference_settings import fields, policies, tables
 
 from tailrace.apps.api.settings import ApiSettings
 from tailrace.apps.review.settings import BoxSettings
@@ -12,7 +15,7 @@ from tailrace.serve.local_settings import ModelOffer
 from tailrace.serve.problems import STATUS
 from tailrace.wire import headers
 
-PAGES = reference.pages()
+PAGES = pages()
 NAMES = [path.name for path in PAGES]
 
 
@@ -22,12 +25,12 @@ def test_a_generated_page_is_up_to_date(path):
 
 
 def test_every_setting_is_documented():
-    page = PAGES[reference.REFERENCE / "configuration.md"]
+    page = PAGES[REFERENCE / "configuration.md"]
     models = [
         model
         for settings in (BoxSettings, ApiSettings, ModelOffer)
-        for _, model in reference.tables(settings)
-    ] + reference.policies()
+        for _, model in tables(settings)
+    ] + policies()
     for model in models:
         for name, field in model.model_fields.items():
             if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
@@ -38,7 +41,7 @@ def test_every_setting_is_documented():
 
 def test_every_bounding_constant_of_the_code_is_listed():
     """A constant that says `MAX` bounds something; each is on the page of limits."""
-    listed = {(module, name) for module, name, _ in reference.BOUNDING_CONSTANTS}
+    listed = {(module, name) for module, name, _ in BOUNDING_CONSTANTS}
     source = ROOT / "src"
     for file in source.rglob("*.py"):
         module = ".".join(file.relative_to(source).with_suffix("").parts)
@@ -50,9 +53,9 @@ def test_every_bounding_constant_of_the_code_is_listed():
 
 
 def test_every_bounding_setting_is_listed():
-    for path, _ in reference.fields(BoxSettings):
+    for path, _ in fields(BoxSettings):
         if path.split(".")[-1].endswith(("_max", "_max_bytes", "_max_chars", "_mib", "_max_s")):
-            assert path in reference.BOUNDING_SETTINGS
+            assert path in BOUNDING_SETTINGS
 
 
 def test_every_error_code_that_is_raised_has_a_status():
