@@ -47,19 +47,6 @@ def test_a_slower_model_is_noticed_within_some_ten_runs() -> None:
     assert service.seconds(100.0) > 1.9
 
 
-def test_a_few_quick_runs_do_not_make_it_hopeful_but_many_do() -> None:
-    service = ServiceTime()
-    for _ in range(50):
-        service.learn(100.0, 1.0)
-    for _ in range(3):
-        service.learn(100.0, 0.5)
-    assert service.seconds(100.0) > 0.9
-    assert service.affords(0.9) < 100.0
-    for _ in range(60):
-        service.learn(100.0, 0.5)
-    assert service.seconds(100.0) == pytest.approx(0.5, rel=0.05)
-
-
 costs = st.one_of(st.just(0.0), st.floats(0.01, 1e4))
 
 
@@ -74,8 +61,10 @@ def test_whatever_was_seen_the_expectation_is_finite_and_not_negative(
     service = ServiceTime()
     for at, seconds in seen:
         service.learn(at, seconds)
+    a, b = service.fit()
+    assert a >= 0.0
+    assert b >= 0.0
     assert 0.0 <= service.seconds(cost) < float("inf")
-    assert service.seconds(cost) <= service.seconds(cost + 1.0)
 
 
 def test_a_run_that_outlasts_its_estimate_is_expected_to_need_a_share_more() -> None:

@@ -10,39 +10,55 @@ from math import inf
 
 RESIDUAL_FLOOR = 0.25
 """A run that outlasts its estimate is expected to need this share of it more."""
+
+
 COST_FLOOR = 1e-6
 """Less than this is no cost at all: nothing can be proportional to it."""
-QUICK, PATIENT = 0.2, 0.05
-"""The share of the newest run in two looks at the model, of which the slower counts."""
 
 
-class _Look:
-    """One line a + b x cost through runs, of which the newest has at least the share `weight`."""
+class ServiceTime:
+    """Seconds one run takes as a function of its cost, kept fresh.
 
-    __slots__ = ("_both", "_cost", "_cost2", "_seen", "_time", "_weight", "a", "b")
+    `prior_s` at `prior_cost` stands in until the first run (the warm-up's time is a good one);
+    `weight` is the share of the newest run in the estimate.
+    """
 
-    def __init__(self, weight: float) -> None:
+    def __init__(self, prior_s: float = 1.0, prior_cost: float = 1.0, weight: float = 0.2) -> None:
+        self._prior = (prior_s, prior_cost)
         self._weight = weight
         self._seen = 0
         self._cost = self._time = self._cost2 = self._both = 0.0
-        self.a = self.b = 0.0
+        self._piece = prior_cost
 
-    def learn(self, cost: float, seconds: float) -> None:
-        self._seen += 1
-        add = max(self._weight, 1.0 / self._seen)
-        keep = 1.0 - add
+    @property
+    def seen(self) -> int:
+        """Clean runs learned from."""
+        return self._seen
+
+    @property
+    def typical_cost(self) -> float:
+        """The cost of the usual piece of work, as seen lately."""
+        return self._piece
+
+    def learn(self, cost: float, seconds: float, items: int = 1) -> None:
+        """Take in one clean run of `items` pieces: one that nobody cut short and that did not fail."""
+        keep = 1.0 - max(self._weight, 1.0 / (self._seen + 1))
+        add = 1.0 - keep
+        self._piece = keep * self._piece + add * cost / items
         self._cost = keep * self._cost + add * cost
         self._time = keep * self._time + add * seconds
         self._cost2 = keep * self._cost2 + add * cost * cost
         self._both = keep * self._both + add * cost * seconds
-        self.a, self.b = self._fit()
+        self._seen += 1
 
-    def _fit(self) -> tuple[float, float]:
-        """(a, b), both at least 0.
+    def fit(self) -> tuple[float, float]:
+        """The present (a, b) of seconds = a + b x cost; both at least 0.
 
         Where the costs seen hardly differ, a line cannot be told from one point: then time is taken
         as proportional to cost.
         """
+        if not self._seen:
+            return 0.0, self._prior[0] / self._prior[1]
         variance = self._cost2 - self._cost * self._cost
         if variance > 0.01 * self._cost2:
             b = (self._both - self._cost * self._time) / variance
@@ -51,41 +67,15 @@ class _Look:
                 return a, b
         return 0.0, self._time / self._cost if self._cost > COST_FLOOR else 0.0
 
-
-class ServiceTime:
-    """Seconds one run takes as a function of its cost, kept fresh.
-
-    `prior_s` at `prior_cost` stands in until the first run (the warm-up's time is a good one). A quick
-    and a patient look learn from the same runs, and the slower counts: a line is filled as far as the
-    most hopeful moment allows, so an estimate that swings lets in more than can be served in time.
-    """
-
-    def __init__(self, prior_s: float = 1.0, prior_cost: float = 1.0) -> None:
-        self.seen = 0
-        """Clean runs learned from."""
-        self.typical_cost = prior_cost
-        """The cost of the usual piece of work, as seen lately."""
-        prior = _Look(1.0)
-        prior.b = prior_s / prior_cost
-        self._looks = (prior, prior)
-
-    def learn(self, cost: float, seconds: float, items: int = 1) -> None:
-        """Take in one clean run of `items` pieces: one that nobody cut short and that did not fail."""
-        if not self.seen:
-            self._looks = (_Look(QUICK), _Look(PATIENT))
-        for look in self._looks:
-            look.learn(cost, seconds)
-        self.seen += 1
-        self.typical_cost += max(QUICK, 1.0 / self.seen) * (cost / items - self.typical_cost)
-
     def seconds(self, cost: float) -> float:
         """What a run of `cost` is expected to take."""
-        quick, patient = self._looks
-        return max(quick.a + quick.b * cost, patient.a + patient.b * cost)
+        a, b = self.fit()
+        return a + b * cost
 
     def affords(self, seconds: float) -> float:
         """The cost of the largest run that is expected to end within `seconds`; may be negative."""
-        return min((seconds - look.a) / look.b if look.b > 0.0 else inf for look in self._looks)
+        a, b = self.fit()
+        return (seconds - a) / b if b > 0.0 else inf
 
 
 def residual_s(expected_s: float, elapsed_s: float) -> float:
