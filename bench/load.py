@@ -169,7 +169,7 @@ class Load:
         self.chance = random.Random(plan.items * 1000 + plan.words[1])
         self.bodies = [self.body() for _ in range(plan.prepared)]
         self.next = 0
-        self.out = 0
+        self.under_way = 0
 
     def body(self) -> bytes:
         """A body with signs in it, which numbers replace to make every text new."""
@@ -251,7 +251,7 @@ class Load:
             if (pause := at - time.monotonic()) > 0:
                 await asyncio.sleep(pause)
             if not self.plan.obey and (wire := self.idle_wire()) is not None:
-                self.out += 1
+                self.under_way += 1
                 self.ask(wire, self.message(), self.settle)
                 continue
             task = asyncio.create_task(self.request())
@@ -260,12 +260,12 @@ class Load:
         if inside:
             await asyncio.wait(inside, timeout=60)
         last = time.monotonic() + 60
-        while self.out and time.monotonic() < last:
+        while self.under_way and time.monotonic() < last:
             await asyncio.sleep(0.01)
 
     def settle(self, seen: Seen, _: bytes) -> None:
         """An answer that no task waited for."""
-        self.out -= 1
+        self.under_way -= 1
         self.seen.append(seen)
 
     async def closed_loop(self) -> None:
